@@ -1,0 +1,1 @@
+"""agent_widget: talk to an agent next to your data."""

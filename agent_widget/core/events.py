@@ -1,0 +1,306 @@
+"""What happened in a session, as flat typed events.
+
+Every event carries the envelope (``session_id``, ``seq`` strictly increasing per session, ``ts`` in
+ms, ``run_id`` inside a run, ``agent_id`` = id of the delegate call inside a sub-agent's run); the
+writer stamps it. Names and payloads follow the SDK's session event contract; ``to_wire`` gives
+its camelCase form, where a run is called a turn.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final, Literal, TypeAlias
+
+from msgspec import UNSET, Struct, UnsetType
+
+from .messages import Json
+
+CONTRACT_VERSION: Final = 1
+BlockType = Literal["text", "thinking", "tool_call"]
+DecisionSource = Literal["user", "rule", "mode", "hook", "adjudicator", "none"]
+ToolErrorType = Literal[
+    "invalid_args", "unknown_tool", "denied", "hook_blocked", "timeout", "cancelled", "exception"
+]
+
+
+class Event(Struct, frozen=True, kw_only=True):
+    """Envelope of all events; unstamped until the writer gives ``seq`` (then ≥ 0)."""
+
+    type: ClassVar[str] = ""
+    session_id: str = ""
+    seq: int = -1
+    ts: int = 0
+    run_id: str | None = None
+    agent_id: str | None = None
+    source: Literal["kernel", "sdk", "hook", "extension"] = "kernel"
+
+
+class SessionCreated(Event, frozen=True, kw_only=True):
+    type = "session.created"
+    cwd: str
+
+
+class SessionReset(Event, frozen=True, kw_only=True):
+    """The conversation starts over in the same session."""
+
+    type = "session.reset"
+
+
+class SessionStopping(Event, frozen=True, kw_only=True):
+    """A Stop is stored; the run ends at once or at its next boundary."""
+
+    type = "session.stopping"
+
+
+class SessionEnded(Event, frozen=True, kw_only=True):
+    type = "session.ended"
+
+
+class InteractionChanged(Event, frozen=True, kw_only=True):
+    type = "session.interaction.changed"
+    can_send: bool
+    revision: int
+
+
+class ModelChanged(Event, frozen=True, kw_only=True):
+    """The model of later runs; ``notice`` is a line the view shows with it."""
+
+    type = "model.changed"
+    label: str
+    offline: bool = False
+    notice: str | None = None
+
+
+class InputReceived(Event, frozen=True, kw_only=True):
+    """A user message is stored."""
+
+    type = "input.received"
+    message_id: str
+    text: str
+
+
+class TurnStarted(Event, frozen=True, kw_only=True):
+    type = "turn.started"
+    trigger: Literal["send", "retry", "carry_over", "program"]
+
+
+class TurnCompleted(Event, frozen=True, kw_only=True):
+    """A run ended by itself; ``reason`` is completed, max_steps, max_output, refusal …"""
+
+    type = "turn.completed"
+    reason: str
+
+
+class TurnAborted(Event, frozen=True, kw_only=True):
+    """A run was ended; ``reason`` is interrupted, error, abandoned, closed …"""
+
+    type = "turn.aborted"
+    reason: str
+
+
+class TurnError(Event, frozen=True, kw_only=True):
+    """A failure. Recoverable ones are notices; the session is open in both cases."""
+
+    type = "turn.error"
+    scope: str
+    message: str
+    recoverable: bool
+    error_kind: str | None = None
+    advice: str | None = None
+
+
+class NoticeDismissed(Event, frozen=True, kw_only=True):
+    """A person has read a notice and put it away."""
+
+    type = "notice.dismissed"
+    nid: str
+
+
+class RunSettled(Event, frozen=True, kw_only=True):
+    """Nothing of the run is left; once for each admitted input."""
+
+    type = "run.settled"
+    aborted: bool
+
+
+class BlockStart(Event, frozen=True, kw_only=True):
+    type = "msg.block.start"
+    message_id: str
+    index: int
+    block_type: BlockType
+
+
+class MsgTextDelta(Event, frozen=True, kw_only=True):
+    type = "msg.text.delta"
+    message_id: str
+    index: int
+    text: str
+
+
+class MsgThinkingDelta(Event, frozen=True, kw_only=True):
+    type = "msg.thinking.delta"
+    message_id: str
+    index: int
+    text: str
+
+
+class BlockEnd(Event, frozen=True, kw_only=True):
+    """``text`` is the whole text of a thinking block, for what keeps it in history."""
+
+    type = "msg.block.end"
+    message_id: str
+    index: int
+    block_type: BlockType
+    text: str | None = None
+
+
+class ToolDrafted(Event, frozen=True, kw_only=True):
+    """A call whose arguments are still arriving: shown, never run, never stored."""
+
+    type = "tool.drafted"
+    index: int
+    name: str
+    arguments: str
+
+
+class ToolProposed(Event, frozen=True, kw_only=True):
+    """The model asked for a call. ``text`` is what will run, ``language`` how to show it."""
+
+    type = "tool.proposed"
+    message_id: str
+    tool_call_id: str
+    name: str
+    args: Json
+    text: str | None = None
+    language: str | None = None
+
+
+class PermissionRequested(Event, frozen=True, kw_only=True):
+    type = "tool.permission.requested"
+    tool_call_id: str
+    name: str
+    prompt: str
+    permission_id: str
+    text: str = ""
+    language: str | None = None
+    agent: str | None = None
+    reason: str | None = None
+    session_rule: str | None = None
+    waiting: int = 0
+
+
+class PermissionDecided(Event, frozen=True, kw_only=True):
+    type = "tool.permission.decided"
+    tool_call_id: str
+    name: str
+    decision: Literal["allow", "deny"]
+    decision_source: DecisionSource
+    matched_rule: str | None = None
+    reason: str | None = None
+
+
+class ToolStarted(Event, frozen=True, kw_only=True):
+    type = "tool.started"
+    tool_call_id: str
+    name: str
+
+
+class ToolProgress(Event, frozen=True, kw_only=True):
+    """``message`` replaces the progress line; None clears it."""
+
+    type = "tool.progress"
+    tool_call_id: str
+    message: str | None
+
+
+class ToolOutputDelta(Event, frozen=True, kw_only=True):
+    type = "tool.output.delta"
+    tool_call_id: str
+    chunk: str
+
+
+class ToolCompleted(Event, frozen=True, kw_only=True):
+    type = "tool.completed"
+    tool_call_id: str
+    output: Json
+    is_error: bool = False
+    duration_ms: int = 0
+
+
+class ToolFailed(Event, frozen=True, kw_only=True):
+    type = "tool.failed"
+    tool_call_id: str
+    error_type: ToolErrorType
+    message: str
+    duration_ms: int = 0
+
+
+class AgentSpawned(Event, frozen=True, kw_only=True):
+    type = "agent.spawned"
+    tool_call_id: str
+    name: str
+
+
+class AgentCompleted(Event, frozen=True, kw_only=True):
+    type = "agent.completed"
+    tool_call_id: str
+    outcome: Literal["completed", "aborted", "error"]
+    message: str | None = None
+
+
+class UsageUpdated(Event, frozen=True, kw_only=True):
+    """Tokens of one model call; the four kinds do not overlap."""
+
+    type = "cost.usage.updated"
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+
+RUN_ENDS: Final = (TurnCompleted, TurnAborted)
+EventClass: TypeAlias = type[Event]
+
+_WIRE_NAMES: Final = {
+    "session_id": "sessionId",
+    "run_id": "turnId",
+    "agent_id": "agentId",
+    "message_id": "messageId",
+    "tool_call_id": "toolCallId",
+    "permission_id": "permissionId",
+    "block_type": "blockType",
+    "decision_source": "decisionSource",
+    "matched_rule": "matchedRule",
+    "error_kind": "errorKind",
+    "error_type": "errorType",
+    "is_error": "isError",
+    "duration_ms": "durationMs",
+    "session_rule": "sessionRule",
+}
+_USAGE_NAMES: Final = {
+    "input_tokens": "inputTokens",
+    "output_tokens": "outputTokens",
+    "cache_read_tokens": "cacheReadInputTokens",
+    "cache_write_tokens": "cacheCreationInputTokens",
+}
+
+
+def event_to_wire(event: Event) -> dict[str, Any]:
+    """``event`` as one flat JSON object; absent values are absent keys."""
+    wire: dict[str, Any] = {"type": event.type, "v": CONTRACT_VERSION}
+    usage: dict[str, Any] = {}
+    for name in event.__struct_fields__:
+        value: Json | UnsetType = getattr(event, name, UNSET)
+        if value is None or value is UNSET:
+            continue
+        if name in _USAGE_NAMES:
+            usage[_USAGE_NAMES[name]] = value
+        elif name == "output":
+            wire["content"] = value
+        elif name in ("can_send", "revision"):  # this object keeps the casing of its owner
+            wire.setdefault("interaction", {})[name] = value
+        else:
+            wire[_WIRE_NAMES.get(name, name)] = value
+    if usage:
+        wire["usage"] = usage
+    return wire

@@ -1,0 +1,1 @@
+"""The engine: one thread, one loop; sessions, runs, tools, questions, Stop."""

@@ -1,0 +1,198 @@
+"""The run loop: model step, tool batch, next step, until the model asks for nothing more."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import Any
+
+from msgspec import Struct
+
+from ..core.errors import ModelError
+from ..core.events import (
+    BlockEnd,
+    BlockStart,
+    BlockType,
+    Event,
+    MsgTextDelta,
+    MsgThinkingDelta,
+    ToolDrafted,
+    ToolProposed,
+    TurnError,
+    UsageUpdated,
+)
+from ..providers.base import (
+    CallProgress,
+    CallReady,
+    ModelRequest,
+    ReasoningChunk,
+    StepEnd,
+    TextChunk,
+    Usage,
+)
+from .ports import Ports
+from .toolrun import ProposedCall, propose, tool_batch
+
+
+class Answer(Struct, frozen=True):
+    """One model answer: its message, the calls it asks for, and how it ended."""
+
+    message_id: str
+    calls: tuple[ProposedCall, ...]
+    end: StepEnd
+
+
+async def run_loop(ports: Ports) -> str:
+    """Run to the end; returns the reason: completed, max_steps, max_output, refusal, stopped …
+
+    Raises ModelError when a model call fails. Cancellation ends it between or inside steps; text
+    received so far is stored either way.
+    """
+    for step in range(ports.max_steps):
+        if ports.is_stopped():
+            return "interrupted"
+        answer = await model_step(ports, step)
+        if not answer.calls:
+            return _reason_without_calls(ports, answer.end)
+        await tool_batch(ports, answer.calls)
+    message = f"The run used all of its {ports.max_steps} steps."
+    _notice(ports, "max_steps", f"{message} Send a message to go on.")
+    return "max_steps"
+
+
+async def model_step(ports: Ports, step: int) -> Answer:
+    """Ask the model once: stream its answer, store it, propose its calls."""
+    message_id = ports.new_id("a")
+    blocks = _Blocks(ports, message_id)
+    calls: list[CallReady] = []
+    end: StepEnd | None = None
+    request = ModelRequest(ports.conversation(), ports.system, ports.tools.specs)
+    try:
+        async with aclosing(ports.model.stream(request)) as stream:
+            async for event in stream:
+                if isinstance(event, TextChunk):
+                    blocks.text(event.text)
+                elif isinstance(event, ReasoningChunk):
+                    blocks.thinking(event.text)
+                elif isinstance(event, CallProgress):
+                    ports.emit(
+                        ToolDrafted(
+                            index=event.index, name=event.name, arguments=event.arguments
+                        )
+                    )
+                elif isinstance(event, CallReady):
+                    calls.append(event)
+                else:
+                    end = event
+        if end is None:
+            raise ModelError("network", "The model's answer ended without its end mark.")
+    except BaseException:
+        blocks.close()
+        if blocks.parts:
+            await _store_answer(ports, step, blocks, (), None, "interrupted")
+        raise
+    blocks.close()
+    proposed = tuple(propose(ports, message_id, call) for call in calls)
+    await _store_answer(ports, step, blocks, proposed, end.usage, end.reason)
+    return Answer(message_id, proposed, end)
+
+
+async def _store_answer(
+    ports: Ports,
+    step: int,
+    blocks: _Blocks,
+    calls: tuple[ProposedCall, ...],
+    usage: Usage | None,
+    stop_reason: str,
+) -> None:
+    content = [*blocks.parts, *(call.to_wire() for call in calls)]
+    data: dict[str, Any] = {
+        "message": {"id": blocks.message_id, "role": "assistant", "parts": content},
+        "stop_reason": stop_reason,
+        "step": step,
+    }
+    events: list[Event] = []
+    if usage is not None:
+        data["usage"] = {name: getattr(usage, name) for name in usage.__struct_fields__}
+        events.append(UsageUpdated(model=ports.model.info.label, **data["usage"]))
+    for index, call in enumerate(calls, start=blocks.count):
+        events += [_call_block(blocks.message_id, index), call.event]
+    await ports.commit("message", data, *events)
+
+
+def _call_block(message_id: str, index: int) -> BlockStart:
+    return BlockStart(message_id=message_id, index=index, block_type="tool_call")
+
+
+def _reason_without_calls(ports: Ports, end: StepEnd) -> str:
+    """Why a run ends with an answer that asks for nothing; unusual ends become a notice."""
+    match end.reason:
+        case "stop" | "tool_calls":
+            return "completed"
+        case "length":
+            text = "The answer was cut by the model's output limit; a half call was not run."
+            _notice(ports, "max_output", text)
+            return "max_output"
+        case "content_filter" | "refusal":
+            _notice(ports, "refusal", "The model declined to answer.")
+            return "refusal"
+        case "other":
+            _notice(ports, "stop_reason", f"The model stopped for the reason {end.detail!r}.")
+            return "completed"
+
+
+def _notice(ports: Ports, code: str, message: str) -> None:
+    ports.emit(TurnError(scope="model", message=message, recoverable=True, error_kind=code))
+
+
+class _Blocks:
+    """The text and thinking blocks of one answer, published as they grow."""
+
+    def __init__(self, ports: Ports, message_id: str) -> None:
+        self.message_id = message_id
+        self.parts: list[dict[str, Any]] = []
+        self.count = 0
+        self._emit = ports.emit
+        self._open: BlockType | None = None
+        self._chunks: list[str] = []
+
+    def text(self, text: str) -> None:
+        if not text:
+            return
+        if self._open != "text":
+            self._begin("text")
+        self._chunks.append(text)
+        self._emit(MsgTextDelta(message_id=self.message_id, index=self.count, text=text))
+
+    def thinking(self, text: str) -> None:
+        if not text:
+            return
+        if self._open != "thinking":
+            self._begin("thinking")
+        self._chunks.append(text)
+        self._emit(MsgThinkingDelta(message_id=self.message_id, index=self.count, text=text))
+
+    def close(self) -> None:
+        """End the open block, if there is one."""
+        if self._open is None:
+            return
+        text = "".join(self._chunks)
+        kind = "reasoning" if self._open == "thinking" else "text"
+        self.parts.append({"type": kind, "text": text})
+        self._emit(
+            BlockEnd(
+                message_id=self.message_id,
+                index=self.count,
+                block_type=self._open,
+                text=text if self._open == "thinking" else None,
+            )
+        )
+        self.count += 1
+        self._open = None
+        self._chunks = []
+
+    def _begin(self, block_type: BlockType) -> None:
+        self.close()
+        self._open = block_type
+        self._emit(
+            BlockStart(message_id=self.message_id, index=self.count, block_type=block_type)
+        )

@@ -1,0 +1,55 @@
+"""What a run needs from the world, as one value of functions.
+
+The run loop is written against this, so that a session, a sub-agent and a test run the same code.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from ..core.events import Event
+from ..core.ids import Clock, IdSource
+from ..core.messages import Conversation
+from ..policy.permission import Decision, Question, Ruling
+from ..providers.base import Model
+from ..store.base import RecordKind
+from ..tools.base import MainThread, Tool
+from ..tools.registry import Registry
+
+
+class Commit(Protocol):
+    """Store a fact, then fold and publish the events that tell it."""
+
+    def __call__(
+        self, kind: RecordKind, data: dict[str, Any], *events: Event
+    ) -> Awaitable[None]: ...
+
+
+class Ports(Struct, frozen=True):
+    """The surroundings of one run.
+
+    ``conversation`` is what the model sees now; ``rule`` and ``ask`` decide about calls;
+    ``unique_call_id`` keeps ids of calls unique in the session; ``is_stopped`` is true once the
+    run may start nothing new; ``agent`` names the sub-agent whose run this is (None: the session).
+    """
+
+    model: Model
+    tools: Registry
+    system: str | None
+    conversation: Callable[[], Conversation]
+    emit: Callable[[Event], None]
+    commit: Commit
+    rule: Callable[[Tool], Ruling]
+    ask: Callable[[Question], Awaitable[Decision]]
+    unique_call_id: Callable[[str], str]
+    is_stopped: Callable[[], bool]
+    new_id: IdSource
+    clock_ms: Clock
+    main: MainThread
+    loop: asyncio.AbstractEventLoop
+    max_steps: int
+    agent: str | None = None

@@ -1,0 +1,309 @@
+"""A tool call: prepare, execute, finalize.
+
+Whatever happens, a call has a start (``tool.proposed``), an end (``tool.completed`` or
+``tool.failed``) and a result that the model sees. Nothing runs before its arguments are valid
+and somebody or something allowed it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ..core.errors import CANCELLED, InvalidArgs, ToolFailure
+from ..core.events import (
+    Event,
+    PermissionDecided,
+    ToolCompleted,
+    ToolErrorType,
+    ToolFailed,
+    ToolOutputDelta,
+    ToolProgress,
+    ToolProposed,
+    ToolStarted,
+)
+from ..policy.permission import Decision, Question
+from ..providers.base import CallReady
+from ..tools.base import CallText, Tool, ToolContext, ToolOutput
+from .ports import Ports
+
+LIVE_OUTPUT_CHARS = 64_000
+"""A card's live output stops growing here; the result has head and tail of all of it."""
+
+
+class ProposedCall(Struct, frozen=True):
+    """A call the model asked for, looked up and checked: ``refusal`` says why it will not run."""
+
+    call_id: str
+    name: str
+    args: dict[str, Any]
+    event: ToolProposed
+    tool: Tool | None = None
+    text: CallText = CallText("")
+    refusal: tuple[ToolErrorType, str] | None = None
+
+    def to_wire(self) -> dict[str, Any]:
+        event = self.event
+        return {"type": "tool", "id": self.call_id, "name": self.name, "input": event.args}
+
+
+class Outcome(Struct, frozen=True):
+    """How a call ended: with output, or with an error of a kind."""
+
+    output: ToolOutput | None = None
+    error_type: ToolErrorType = "exception"
+    message: str = ""
+
+
+def propose(ports: Ports, message_id: str, call: CallReady) -> ProposedCall:
+    """Look up the tool and check the arguments; no question is asked for an invalid call."""
+    call_id = ports.unique_call_id(call.id)
+    tool = ports.tools.get(call.name)
+    args: dict[str, Any] = {}
+    text, refusal = CallText(""), None
+    if tool is None:
+        known = ", ".join(ports.tools.names) or "none"
+        refusal = ("unknown_tool", f"There is no tool {call.name!r}. Known tools: {known}.")
+    elif call.problem is not None:
+        refusal = ("invalid_args", f"The arguments are not valid JSON: {call.problem}")
+    else:
+        try:
+            args = dict(tool.validate(call.args))
+            text = tool.describe(args)
+        except InvalidArgs as error:
+            refusal = ("invalid_args", error.message)
+    shown = call.args if call.problem is None else None
+    event = ToolProposed(
+        message_id=message_id,
+        tool_call_id=call_id,
+        name=call.name,
+        args=shown,
+        text=text.text or None,
+        language=text.language,
+    )
+    return ProposedCall(
+        call_id=call_id,
+        name=call.name,
+        args=args,
+        event=event,
+        tool=tool,
+        text=text,
+        refusal=refusal,  # type: ignore[arg-type]
+    )
+
+
+async def tool_batch(ports: Ports, calls: tuple[ProposedCall, ...]) -> None:
+    """Run the calls of one answer: in parallel when none of them can ask, else one by one.
+
+    Calls that may ask run alone so that one question is open at a time, in call order.
+    """
+    may_ask = any(c.tool is not None and ports.rule(c.tool).verdict == "ask" for c in calls)
+    if may_ask or len(calls) == 1:
+        for call in calls:
+            await run_call(ports, call)
+    else:
+        async with asyncio.TaskGroup() as group:
+            for call in calls:
+                group.create_task(run_call(ports, call))
+
+
+async def run_call(ports: Ports, call: ProposedCall) -> None:
+    """Prepare, execute and finalize one call. Only cancellation gets out of here."""
+    refusal = await _prepare(ports, call)
+    if refusal is not None:
+        await _finalize(ports, call, refusal, 0)
+        return
+    started_ms = ports.clock_ms()
+    outcome = await _execute(ports, call)
+    await _finalize(ports, call, outcome, max(0, ports.clock_ms() - started_ms))
+
+
+async def _prepare(ports: Ports, call: ProposedCall) -> Outcome | None:
+    """None when the call may run, else why not."""
+    if call.refusal is not None or call.tool is None:
+        kind, message = call.refusal or ("unknown_tool", call.name)
+        return Outcome(error_type=kind, message=message)
+    if ports.is_stopped():
+        return Outcome(error_type="cancelled", message="Cancelled by the user.")
+    ruling = ports.rule(call.tool)
+    if ruling.verdict == "deny":
+        await _decided(ports, call, "deny", ruling.source, ruling.matched_rule)
+        return Outcome(error_type="denied", message="Denied by a rule.")
+    if ruling.verdict == "allow":
+        await _decided(ports, call, "allow", ruling.source, ruling.matched_rule)
+        return None
+    decision = await ports.ask(_question(ports, call))
+    return await _carry_out(ports, call, decision)
+
+
+def _question(ports: Ports, call: ProposedCall) -> Question:
+    return Question(
+        permission_id=ports.new_id("p"),
+        tool_call_id=call.call_id,
+        tool=call.name,
+        args=call.args,
+        text=call.text.text,
+        language=call.text.language,
+        agent=ports.agent,
+    )
+
+
+async def _carry_out(ports: Ports, call: ProposedCall, decision: Decision) -> Outcome | None:
+    if decision.answer != "deny":
+        await _decided(ports, call, "allow", decision.source)
+        return None
+    await _decided(ports, call, "deny", decision.source, reason=decision.reason)
+    if decision.source == "none":
+        return Outcome(error_type="denied", message=decision.reason or "Denied.")
+    said = "The user did not allow this call."
+    message = f"{said} Reason: {decision.reason}" if decision.reason else said
+    return Outcome(error_type="cancelled", message=message)
+
+
+async def _decided(
+    ports: Ports,
+    call: ProposedCall,
+    decision: Any,
+    source: Any,
+    rule: str | None = None,
+    reason: str | None = None,
+) -> None:
+    """Record the decision before anything starts."""
+    event = PermissionDecided(
+        tool_call_id=call.call_id,
+        name=call.name,
+        decision=decision,
+        decision_source=source,
+        matched_rule=rule,
+        reason=reason,
+    )
+    data = {
+        "tool_call_id": call.call_id,
+        "decision": decision,
+        "source": source,
+        "matched_rule": rule,
+        "reason": reason,
+    }
+    await ports.commit("permission_decided", data, event)
+
+
+async def _execute(ports: Ports, call: ProposedCall) -> Outcome:
+    assert call.tool is not None
+    live = _LiveCall(ports, call.call_id)
+    ports.emit(ToolStarted(tool_call_id=call.call_id, name=call.name))
+    context = ToolContext(
+        call_id=call.call_id,
+        tool_name=call.name,
+        progress=live.progress,
+        output=live.output,
+        main=ports.main,
+    )
+    try:
+        if isinstance(call.tool, Delegate):
+            return Outcome(output=await call.tool.run_within(ports, call.call_id, call.args))
+        return Outcome(output=await call.tool.execute(call.args, context))
+    except asyncio.CancelledError:
+        context.cancelled.set()
+        raise
+    except ToolFailure as error:
+        return Outcome(error_type=_error_type(error.code), message=error.message)
+    except TimeoutError as error:
+        return Outcome(error_type="timeout", message=str(error) or "The call timed out.")
+    except Exception as error:
+        return Outcome(message=f"{type(error).__name__}: {error}")
+    finally:
+        live.close()
+
+
+def _error_type(code: str) -> ToolErrorType:
+    if code in (CANCELLED, "timeout", "invalid_args", "denied"):
+        return code  # type: ignore[return-value]
+    return "exception"
+
+
+async def _finalize(ports: Ports, call: ProposedCall, outcome: Outcome, ms: int) -> None:
+    """Store the result, then show it."""
+    event: Event
+    if outcome.output is not None:
+        output = output_to_wire(outcome.output)
+        failed = outcome.output.is_error
+        event = ToolCompleted(
+            tool_call_id=call.call_id, output=output, is_error=failed, duration_ms=ms
+        )
+        data = {"tool_call_id": call.call_id, "output": output, "is_error": failed}
+    else:
+        event = ToolFailed(
+            tool_call_id=call.call_id,
+            error_type=outcome.error_type,
+            message=outcome.message,
+            duration_ms=ms,
+        )
+        error = {"code": outcome.error_type, "message": outcome.message}
+        data = {"tool_call_id": call.call_id, "error": error}
+    await ports.commit("message", {"role": "tool_result", **data, "duration_ms": ms}, event)
+
+
+def output_to_wire(output: ToolOutput) -> dict[str, Any]:
+    """A tool's output as stored and shown: ``{"content": [blocks], "isError": bool}``."""
+    return {"content": msgspec.to_builtins(output.content), "isError": output.is_error}
+
+
+class Delegate(Tool):
+    """A tool whose call is a run of its own (see ``subagents``)."""
+
+    async def run_within(self, ports: Ports, call_id: str, args: dict[str, Any]) -> ToolOutput:
+        """Run the sub-agent for that call, inside the surroundings of its caller."""
+        raise NotImplementedError
+
+
+class _LiveCall:
+    """Carries a running call's reports from any thread to the engine, gathered per turn of its loop."""
+
+    def __init__(self, ports: Ports, call_id: str) -> None:
+        self._ports = ports
+        self._call_id = call_id
+        self._lock = threading.Lock()
+        self._chunks: list[str] = []
+        self._left = LIVE_OUTPUT_CHARS
+        self._progress: list[str | None] = []
+        self._is_scheduled = False
+        self._is_closed = False
+
+    def progress(self, message: str | None) -> None:
+        with self._lock:
+            self._progress = [message]
+            self._schedule()
+
+    def output(self, chunk: str) -> None:
+        with self._lock:
+            chunk = chunk[: self._left]
+            self._left -= len(chunk)
+            if chunk:
+                self._chunks.append(chunk)
+                self._schedule()
+
+    def close(self) -> None:
+        """What comes later, from a thread that goes on, is dropped."""
+        self._flush()
+        self._is_closed = True
+
+    def _schedule(self) -> None:
+        if not self._is_scheduled and not self._is_closed:
+            self._is_scheduled = True
+            self._ports.loop.call_soon_threadsafe(self._flush)
+
+    def _flush(self) -> None:
+        with self._lock:
+            chunks, progress = self._chunks, self._progress
+            self._chunks, self._progress, self._is_scheduled = [], [], False
+        if self._is_closed:
+            return
+        for message in progress:
+            self._ports.emit(ToolProgress(tool_call_id=self._call_id, message=message))
+        if chunks:
+            text = "".join(chunks)
+            self._ports.emit(ToolOutputDelta(tool_call_id=self._call_id, chunk=text))

@@ -1,0 +1,1 @@
+"""Decisions as pure functions: data in, decision out."""

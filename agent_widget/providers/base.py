@@ -1,0 +1,127 @@
+"""What the engine asks of a model, and what a model answers.
+
+A provider is a pure ``build_request``, a pure ``parse_event`` and a thin driver that yields
+``ModelEvent``s. It raises nothing but ``ModelError`` (and lets cancellation through).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from msgspec import Struct
+
+from ..core.messages import Conversation
+
+StopReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "other"]
+
+
+class ToolSpec(Struct, frozen=True):
+    """A tool as the model sees it; ``parameters`` is a JSON Schema of type object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+class ModelRequest(Struct, frozen=True):
+    """One model call.
+
+    ``messages`` is the conversation as stored; the provider builds a request from it that the
+    server accepts (every call answered, no empty text) and never edits it.
+    """
+
+    messages: Conversation
+    system: str | None = None
+    tools: tuple[ToolSpec, ...] = ()
+
+
+class TextChunk(Struct, frozen=True):
+    """More answer text."""
+
+    text: str
+
+
+class ReasoningChunk(Struct, frozen=True):
+    """More reasoning text."""
+
+    text: str
+
+
+class CallProgress(Struct, frozen=True):
+    """The arguments of a call grow: shown, never run. ``index`` counts calls of this answer."""
+
+    index: int
+    name: str
+    arguments: str
+
+
+class CallReady(Struct, frozen=True):
+    """A call whose arguments arrived completely.
+
+    ``args`` is the parsed JSON value (normally an object), or None when ``problem`` says why it
+    could not be parsed; ``id`` is the vendor's id or a made-up stable one. Providers yield it only
+    after the stream ended properly, so that no half-received call ever runs.
+    """
+
+    id: str
+    name: str
+    args: Any
+    problem: str | None = None
+
+
+class Usage(Struct, frozen=True):
+    """Tokens of one request; ``input_tokens`` counts neither cache reads nor cache writes."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+
+class StepEnd(Struct, frozen=True):
+    """The last event of a stream that ended properly.
+
+    ``reason`` is why the model stopped; ``detail`` the vendor's own word where it is unknown.
+    With ``length`` no call of the answer was complete and none was yielded.
+    """
+
+    reason: StopReason
+    usage: Usage | None = None
+    detail: str | None = None
+
+
+ModelEvent: TypeAlias = TextChunk | ReasoningChunk | CallProgress | CallReady | StepEnd
+
+
+class ModelInfo(Struct, frozen=True):
+    """What a person sees of a model.
+
+    ``label`` is short (``"openai:gpt-5"``); ``notice`` one line with the way out when this is not
+    the model one would expect (the offline model), else None.
+    """
+
+    provider: str
+    name: str
+    label: str
+    offline: bool = False
+    notice: str | None = None
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A model the engine can call."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """The answer to ``request``, piece by piece, ending with exactly one ``StepEnd``.
+
+        Raises ModelError. Closing or cancelling the generator releases the connection at once.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Release connections; harmless twice."""
+        ...

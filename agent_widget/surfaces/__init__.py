@@ -1,0 +1,1 @@
+"""Where people meet a session: the notebook widget and its transport."""

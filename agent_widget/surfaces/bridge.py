@@ -1,0 +1,195 @@
+"""Mirrors a session's view into browsers and carries their commands back.
+
+The wire (protocol 1): a snapshot trait written only at boundaries, seq-numbered patches by custom
+message, a snapshot message on ``hello``. Patches are gathered to at most ``MAX_FPS`` a second with a
+leading edge: the first token after a pause goes at once. They are numbered here, at the source, so
+that a browser sees every loss and asks for a snapshot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+from ..core.errors import SessionError
+from ..core.events import (
+    Event,
+    ModelChanged,
+    PermissionDecided,
+    PermissionRequested,
+    RunSettled,
+    SessionEnded,
+    SessionReset,
+)
+from ..engine.session import Session
+from ..view.model import SessionView
+from ..view.patch import diff
+from ..view.schema import PROTOCOL, TRAIT_BYTES, history_to_wire, view_to_wire
+
+MAX_FPS: Final = 30
+BOUNDARIES: Final = (
+    PermissionRequested,
+    PermissionDecided,
+    RunSettled,
+    SessionReset,
+    SessionEnded,
+    ModelChanged,
+)
+"""Events after which the snapshot trait is written: a question opens or closes, a run rests."""
+
+_log = logging.getLogger(__name__)
+Content = Mapping[str, Any]
+
+
+class Transport(Protocol):
+    """The widget as the bridge sees it; called on the engine's thread only."""
+
+    def send_message(self, content: dict[str, Any]) -> None: ...
+    def write_snapshot(self, snapshot: dict[str, Any]) -> None: ...
+    def click_context(self) -> contextvars.Context | None:
+        """The context in which work started by a click runs: that of the displaying cell."""
+        ...
+
+
+def trait_snapshot(epoch: str, seq: int, view: SessionView) -> dict[str, Any]:
+    """The bounded snapshot that travels as a trait and is saved with a notebook."""
+    wire = view_to_wire(view, max_bytes=TRAIT_BYTES)
+    return {"protocol": PROTOCOL, "epoch": epoch, "seq": seq, "view": wire}
+
+
+class Bridge:
+    """One session, any number of pages. Lives on the engine's loop."""
+
+    def __init__(
+        self, session: Session, transport: Transport, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self.epoch = session.session_id
+        self.seq = 0
+        self.views: set[str] = set()
+        self._session = session
+        self._transport = transport
+        self._loop = loop
+        self._sent = session.view
+        self._last_flush_s = float("-inf")
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_at_boundary = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._unsubscribe = session.subscribe(self._on_event)
+
+    def close(self) -> None:
+        """Send what is left and let go of the session."""
+        self._flush()
+        self._unsubscribe()
+
+    # --- kernel to browser ---------------------------------------------------------------------
+
+    def _on_event(self, event: Event, _view: SessionView) -> None:
+        if isinstance(event, BOUNDARIES):
+            self._is_at_boundary = True
+        if self._timer is not None:
+            return
+        due = max(self._loop.time(), self._last_flush_s + 1 / MAX_FPS)
+        self._timer = self._loop.call_at(due, self._flush)
+
+    def _flush(self) -> None:
+        """Send the difference to what was sent before; nothing when nobody watches."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        view, before = self._session.view, self._sent
+        if view is not before:
+            self._sent = view
+            self._last_flush_s = self._loop.time()
+            if self.views and (ops := diff(before, view)):
+                self.seq += 1
+                self._send({"kind": "patch", "epoch": self.epoch, "seq": self.seq, "ops": ops})
+        if self._is_at_boundary:
+            self._is_at_boundary = False
+            self.seq += not self.views  # without patches the trait itself is what moves on
+            self._write_trait()
+
+    def _write_trait(self) -> None:
+        try:
+            self._transport.write_snapshot(trait_snapshot(self.epoch, self.seq, self._sent))
+        except Exception:
+            _log.warning("the snapshot could not be synced", exc_info=True)
+
+    def _send(self, content: dict[str, Any]) -> None:
+        try:
+            self._transport.send_message(content)
+        except Exception:
+            # The page may be gone, or the kernel shutting down: the run goes on.
+            _log.warning("a %s message could not be sent", content["kind"], exc_info=True)
+
+    # --- browser to kernel ---------------------------------------------------------------------
+
+    def receive(self, content: Content) -> None:
+        """Handle one message of a page; malformed ones are answered or ignored, never raised."""
+        match content.get("kind"):
+            case "hello":
+                self._greet(content)
+            case "bye":
+                self.views.discard(str(content.get("view")))
+            case "history":
+                self._send_history(content)
+            case "command":
+                task = self._loop.create_task(self._command(content))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+    def _greet(self, content: Content) -> None:
+        self._flush()
+        self.views.add(str(content.get("view")))
+        snapshot = {"kind": "snapshot", "protocol": PROTOCOL, "epoch": self.epoch}
+        self._send({**snapshot, "seq": self.seq, "view": view_to_wire(self._sent)})
+
+    def _send_history(self, content: Content) -> None:
+        before = content.get("before")
+        if not isinstance(before, int):
+            return
+        self._flush()  # indexes in the answer mean what the page has after the last patch
+        history = history_to_wire(self._sent, before)
+        head = {"kind": "history", "request_id": content.get("request_id")}
+        self._send({**head, "epoch": self.epoch, **history})
+
+    async def _command(self, content: Content) -> None:
+        reply: dict[str, Any] = {"kind": "reply", "request_id": content.get("request_id")}
+        try:
+            reply |= {"ok": True, **await self._carry_out(content)}
+        except SessionError as error:
+            code = error.code.upper()
+            text = error.message if error.advice is None else f"{error.message} {error.advice}"
+            reply |= {"ok": False, "code": code, "message": text}
+        except Exception as error:
+            _log.exception("a command failed")
+            text = f"{type(error).__name__}: {error}"
+            reply |= {"ok": False, "code": "INTERNAL", "message": text}
+        self._flush()  # what the command changed is seen before its answer
+        if reply["request_id"] is not None:
+            self._send(reply)
+
+    async def _carry_out(self, content: Content) -> dict[str, Any]:
+        session = self._session
+        match content.get("name"):
+            case "send":
+                text: Any = content.get("text")
+                await session.send(text, self._transport.click_context())
+                last = session.messages[-1]
+                return {"message_id": last.id}
+            case "stop":
+                await session.stop()
+            case "retry":
+                await session.retry(self._transport.click_context())
+            case "reset":
+                await session.reset()
+            case "decide":
+                pid, reason = str(content.get("pid")), content.get("reason")
+                session.decide(pid, content.get("decision"), str(reason) if reason else None)
+            case "dismiss":
+                session.dismiss(str(content.get("nid")))
+            case other:
+                raise SessionError("INVALID_INPUT", f"There is no command {other!r}.")
+        return {}

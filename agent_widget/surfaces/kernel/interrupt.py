@@ -1,0 +1,159 @@
+"""KeyboardInterrupt in one piece of code, and in nothing that runs before or after it."""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import inspect
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Final, TypeVar
+
+from .host import in_main_thread
+
+T = TypeVar("T")
+
+_DELIVERY_TIMEOUT_S: Final = 1.0
+
+
+class InterruptScope:
+    """Runs code so that ``interrupt`` from any thread raises KeyboardInterrupt inside it.
+
+    On the main thread it works as a kernel's own interrupt does, with SIGINT, so that a
+    sleeping call wakes; a SIGINT from elsewhere counts too, and is passed on by ``forward`` to
+    the handler that held before. On another thread the exception comes with the next bytecode,
+    once. ``raises=False`` makes the code immune, and ``interrupt`` in vain.
+    """
+
+    def __init__(self, *, raises: bool = True) -> None:
+        self._raises = raises
+        self._lock = threading.Lock()
+        self._send: Callable[[], None] | None = None  # set while the code runs
+        self._awaited = False  # an interrupt came before the code started
+        self._sent = 0
+        self._seen = 0
+        self._missed = False
+        self._foreign = False
+        self._beneath: Callable[[int, FrameType | None], object] | None = None
+
+    def call(self, function: Callable[[], T]) -> T:
+        """``function()``; may be used again once it has returned."""
+        return self._call_on_main(function) if in_main_thread() else self._call_aside(function)
+
+    def interrupt(self, *, remember: bool = True) -> bool:
+        """True when code was running here and gets the exception.
+
+        Before it started, the request is kept for it, if ``remember``.
+        """
+        with self._lock:
+            if not self._raises:
+                return False
+            if self._send is None:
+                self._awaited = remember
+                return False
+            self._sent += 1
+            self._send()
+            return True
+
+    def forward(self) -> None:
+        """Give a SIGINT that came from elsewhere to the handler that the code had displaced.
+
+        Does what that handler does, raising included.
+        """
+        if self._foreign:
+            self._foreign = False
+            if self._beneath is not None:
+                self._beneath(signal.SIGINT, inspect.currentframe())
+
+    def take_missed(self) -> bool:
+        """True, once, when an interrupt came so late that it was not raised."""
+        missed, self._missed = self._missed, False
+        return missed
+
+    def _call_on_main(self, function: Callable[[], T]) -> T:
+        previous = signal.getsignal(signal.SIGINT)
+        if previous is None:  # not installed from Python: it could not be put back
+            return function()
+        here = inspect.currentframe()
+
+        def on_sigint(_number: int, frame: FrameType | None) -> None:
+            own = self._seen < self._sent
+            self._seen = self._sent
+            self._foreign = self._foreign or not own
+            if self._raises and _is_inside(frame, here):
+                raise KeyboardInterrupt
+            self._missed = self._missed or own
+
+        self._beneath = previous if callable(previous) else None
+        signal.signal(signal.SIGINT, on_sigint)
+        try:
+            self._open(_interrupt_main)
+            return _inside(function)
+        finally:
+            self._close()
+            self._await_delivery()
+            # CPython runs a pending handler before it exchanges it: nothing slips through.
+            signal.signal(signal.SIGINT, previous)
+
+    def _call_aside(self, function: Callable[[], T]) -> T:
+        ident = threading.get_ident()
+
+        def send() -> None:
+            if self._sent == 1:
+                _raise_in_thread(ident, KeyboardInterrupt)
+
+        try:
+            self._open(send)
+            return function()
+        finally:
+            self._close()
+            _raise_in_thread(ident, None)
+
+    def _open(self, send: Callable[[], None]) -> None:
+        with self._lock:
+            awaited, self._awaited = self._awaited, False
+            if not awaited:
+                self._send = send
+        if awaited:
+            raise KeyboardInterrupt
+
+    def _close(self) -> None:
+        with self._lock:
+            self._send = None
+
+    def _await_delivery(self) -> None:
+        # What was sent to this code must not arrive in the next.
+        deadline = time.monotonic() + _DELIVERY_TIMEOUT_S
+        while self._seen < self._sent and time.monotonic() < deadline:
+            time.sleep(0.0005)
+
+
+def _inside(function: Callable[[], T]) -> T:
+    """Marks the frames that may be interrupted: this one and those above it."""
+    return function()
+
+
+def _is_inside(frame: FrameType | None, outside: FrameType | None) -> bool:
+    while frame is not None and frame is not outside:
+        if frame.f_code is _inside.__code__:
+            return True
+        frame = frame.f_back
+    # A greenlet's frames end before they reach ours, and it is the code that switched to it.
+    return frame is None
+
+
+def _interrupt_main() -> None:
+    ident = threading.main_thread().ident
+    if sys.platform == "win32" or ident is None:
+        _thread.interrupt_main()
+    else:
+        signal.pthread_kill(ident, signal.SIGINT)
+
+
+def _raise_in_thread(ident: int, error: type[BaseException] | None) -> None:
+    raised = None if error is None else ctypes.py_object(error)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), raised)

@@ -1,0 +1,1 @@
+"""Public help for tests: vector runner, scripted model, fake clock."""

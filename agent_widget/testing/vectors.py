@@ -1,0 +1,148 @@
+"""Run a file of test vectors through the public functions.
+
+    python -m agent_widget.testing.vectors FILE [--suite SUITE]
+
+A file holds ``{"vectors": [{"id", "suite", "given", "when", "then"}, …]}`` (or just the list).
+Suites this version does not know are counted and named, never passed silently. The exit status is
+the number of failures, at most 100.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from ..core.reducer import session_reducer
+from ..core.resumable import resumable
+from ..core.wire import messages_from_wire, messages_to_wire, state_from_wire, state_to_wire
+
+Vector = Mapping[str, Any]
+OPTIONAL_TOOL_KEYS: Final = ("prompt", "error")
+"""Keys of a tool part that are compared only when the vector lists them."""
+
+
+def run_reducer(vector: Vector) -> list[str]:
+    """What a ``reducer`` vector finds wrong; empty when it holds."""
+    state = state_from_wire(vector["given"]["state"])
+    before = state
+    for action in vector["when"]["actions"]:
+        before, state = state, session_reducer(state, action)
+    then = vector["then"]
+    problems = differences(then["state"], state_to_wire(state))
+    if "last_action_same_object" in then and (state is before) != then["last_action_same_object"]:
+        problems.append(f"last_action_same_object is {state is before}")
+    return problems
+
+
+def run_resumable(vector: Vector) -> list[str]:
+    """What a ``resumable`` vector finds wrong; empty when it holds."""
+    kept = resumable(messages_from_wire(vector["given"]["messages"]))
+    return differences(vector["then"]["messages"], messages_to_wire(kept), "messages")
+
+
+SUITES: Final[Mapping[str, Callable[[Vector], list[str]]]] = {
+    "reducer": run_reducer,
+    "resumable": run_resumable,
+}
+
+
+def differences(expected: Any, actual: Any, path: str = "state") -> list[str]:
+    """Where ``actual`` leaves ``expected``, by the matching rules of the vector format."""
+    if isinstance(expected, Mapping) and isinstance(actual, Mapping):
+        return _object_differences(expected, actual, path)
+    if _is_list(expected) and _is_list(actual):
+        if len(expected) != len(actual):
+            return [f"{path} has {len(actual)} items, expected {len(expected)}"]
+        found: list[str] = []
+        for i, (want, got) in enumerate(zip(expected, actual, strict=True)):
+            found += differences(want, got, f"{path}[{i}]")
+        return found
+    return [] if _same_value(expected, actual) else [f"{path} is {actual!r}, expected {expected!r}"]
+
+
+def _object_differences(
+    expected: Mapping[str, Any], actual: Mapping[str, Any], path: str
+) -> list[str]:
+    is_tool = expected.get("type") == "tool"
+    found: list[str] = []
+    for key, want in expected.items():
+        where = f"{path}.{key}"
+        if is_tool and key in OPTIONAL_TOOL_KEYS and want is None:
+            if actual.get(key) is not None:
+                found.append(f"{where} is {actual[key]!r}, expected none")
+        elif is_tool and key == "agent":
+            nested = actual.get("agent") or {}
+            found += differences(want["messages"], nested.get("messages"), f"{where}.messages")
+        elif key not in actual:
+            found.append(f"{where} is missing, expected {want!r}")
+        else:
+            found += differences(want, actual[key], where)
+    for key in actual.keys() - expected.keys():
+        if not (is_tool and key in OPTIONAL_TOOL_KEYS):
+            found.append(f"{path}.{key} is {actual[key]!r}, expected absent")
+    return found
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _same_value(expected: Any, actual: Any) -> bool:
+    if isinstance(expected, bool) or isinstance(actual, bool):
+        return expected is actual
+    if isinstance(expected, float | int) and isinstance(actual, float | int):
+        return math.isclose(expected, actual, rel_tol=1e-9)
+    return type(expected) is type(actual) and bool(expected == actual)
+
+
+def load_vectors(path: Path) -> list[Vector]:
+    """The vectors of a file, in order."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    vectors: list[Vector] = data["vectors"] if isinstance(data, dict) else data
+    return vectors
+
+
+def failures(vectors: Iterable[Vector]) -> list[tuple[str, list[str]]]:
+    """``(id, problems)`` of each vector that does not hold; vectors must be of known suites."""
+    found = []
+    for vector in vectors:
+        try:
+            problems = SUITES[vector["suite"]](vector)
+        except Exception as error:  # a crash of the function under test is a failure of the vector
+            problems = [f"raised {error!r}"]
+        if problems:
+            found.append((vector["id"], problems))
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m agent_widget.testing.vectors",
+        description="Run test vectors through agent_widget's public functions.",
+    )
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--suite", help="only this suite, for example reducer")
+    options = parser.parse_args(argv)
+    vectors = [v for v in load_vectors(options.file) if options.suite in (None, v["suite"])]
+    known = [v for v in vectors if v["suite"] in SUITES]
+    failed = failures(known)
+    for vector_id, problems in failed:
+        print(f"{vector_id}: " + "; ".join(problems))
+    unknown = Counter(v["suite"] for v in vectors if v["suite"] not in SUITES)
+    for suite, count in sorted(unknown.items()):
+        print(f"not run: {count} of suite {suite!r}, which this version does not know")
+    if options.suite is not None and not known:
+        print(f"no vector of suite {options.suite!r} was run")
+        return 1
+    print(f"{len(known) - len(failed)} passed, {len(failed)} failed")
+    return min(len(failed), 100)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

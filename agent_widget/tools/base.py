@@ -1,0 +1,136 @@
+"""What a tool is to the engine: a name, a schema, a check of arguments, and a run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+
+from msgspec import Struct, field
+
+T = TypeVar("T")
+
+
+class TextBlock(Struct, frozen=True, tag="text"):
+    """Plain text; may hold ANSI escapes, which every consumer strips or renders safely."""
+
+    text: str
+    audience: Literal["all", "user", "model"] = "all"
+
+
+class ImageBlock(Struct, frozen=True, tag="image"):
+    """A raster image: ``mime`` is image/png, image/jpeg, image/gif or image/webp; base64 data."""
+
+    mime: str
+    data: str
+    audience: Literal["all", "user", "model"] = "user"
+
+
+class SvgBlock(Struct, frozen=True, tag="svg"):
+    """An SVG document as text; shown as an image, never inlined."""
+
+    svg: str
+    audience: Literal["all", "user", "model"] = "user"
+
+
+class HtmlBlock(Struct, frozen=True, tag="html"):
+    """HTML for the person (a table); sanitised before it is shown."""
+
+    html: str
+    audience: Literal["all", "user", "model"] = "user"
+
+
+Block = TextBlock | ImageBlock | SvgBlock | HtmlBlock
+
+
+class ToolOutput(Struct, frozen=True):
+    """Result of a call. The model gets the text blocks not meant for the user alone.
+
+    ``is_error`` marks a call that ran and failed (a traceback): the model sees its content.
+    """
+
+    content: tuple[Block, ...] = ()
+    is_error: bool = False
+
+    def text_for_model(self) -> str:
+        """What the model reads: text blocks of audience all or model, joined by newlines."""
+        texts = [b.text for b in self.content if isinstance(b, TextBlock) and b.audience != "user"]
+        return "\n".join(texts)
+
+
+class MainThread(Protocol):
+    """Runs functions on the kernel's main thread (or, without a kernel, a documented stand-in)."""
+
+    def submit(self, job: Callable[[], T], *, interruptible: bool = True) -> Future[T]:
+        """Queue ``job``; the future ends with its result. Callable from any thread.
+
+        Cancelling the future before the job starts drops it.
+        """
+        ...
+
+    def interrupt(self, future: Future[Any]) -> None:
+        """Raise KeyboardInterrupt in that job if it is running, else drop it."""
+        ...
+
+    def waits_for(self) -> str | None:
+        """Why a job would not start now, as a person reads it, or None when main is free."""
+        ...
+
+
+class ToolContext(Struct, frozen=True):
+    """What a running call may use; all members are callable from any thread.
+
+    ``progress`` replaces the card's progress line; ``output`` appends to its live output;
+    ``cancelled`` is set once the call should end; ``main`` runs code on the main thread;
+    ``delegate`` runs a sub-agent for this call (None where nesting is not allowed).
+    """
+
+    call_id: str
+    tool_name: str
+    progress: Callable[[str | None], None]
+    output: Callable[[str], None]
+    main: MainThread
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+
+@runtime_checkable
+class Tool(Protocol):
+    """A tool the engine can run."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """JSON Schema of the arguments (type object)."""
+        ...
+
+    @property
+    def read_only(self) -> bool:
+        """True when a call changes nothing and reads no secret: it needs no question."""
+        ...
+
+    def validate(self, args: object) -> Mapping[str, Any]:
+        """The arguments, coerced to the schema. Raises InvalidArgs with all problems at once."""
+        ...
+
+    def describe(self, args: Mapping[str, Any]) -> CallText:
+        """What a person has to read before the call may run: whole, never shortened."""
+        ...
+
+    async def execute(self, args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
+        """Run the call. Sync bodies run in a worker thread. Raises ToolFailure or anything else."""
+        ...
+
+
+class CallText(Struct, frozen=True):
+    """``text`` is exactly what will run; ``language`` is for highlighting (python, json, …)."""
+
+    text: str
+    language: str | None = None
+
+
+ToolResultValue = ToolOutput | Sequence[Block] | str | None | Any
+"""What a function tool may return: text, JSON data, blocks, or a ready ToolOutput."""

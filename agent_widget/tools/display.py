@@ -1,0 +1,163 @@
+"""Captures exactly what one call prints and displays, in order, whatever runs beside it.
+
+The context decides: text and displays of code that runs in the capture's context (its thread,
+its tasks, threads started with a copy of it) are the call's; everything else goes where it
+always went. Output that arrives after the capture was closed goes nowhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from .base import Block, TextBlock
+from .mime import bundle_blocks
+from .streams import SINK, route_streams
+from .truncate import BoundedText
+
+_TEXT_CHARS: Final = 256_000
+_ITEMS: Final = 100
+
+
+class _Shown:
+    """One display; ``display_id`` lets a later update replace it."""
+
+    def __init__(self, blocks: tuple[Block, ...], display_id: str | None) -> None:
+        self.blocks = blocks
+        self.display_id = display_id
+
+
+class Capture:
+    """What a call printed and displayed so far. Bounded; every method works on any thread.
+
+    ``live`` gets each piece of text as it is written.
+    """
+
+    def __init__(self, live: Callable[[str], None] | None = None) -> None:
+        self._live = live
+        self._lock = threading.RLock()
+        self._items: list[BoundedText | _Shown] = []
+        self._closed = False
+        self._clear_on_next = False
+        self._left_out = 0
+
+    def write(self, text: str) -> None:
+        """Append text; neighbouring texts become one block."""
+        with self._lock:
+            if self._closed:
+                return
+            self._clear_if_due()
+            last = self._items[-1] if self._items else None
+            if not isinstance(last, BoundedText):
+                last = BoundedText(_TEXT_CHARS)
+                if not self._add(last):
+                    return
+            last.append(text)
+        if self._live is not None:
+            self._live(text)
+
+    def show(
+        self, data: Mapping[str, Any], *, display_id: str | None = None, update: bool = False
+    ) -> None:
+        """Append a display, or replace the one with that id."""
+        self._show(_Shown(bundle_blocks(data), display_id), update=update)
+
+    def add(self, *blocks: Block) -> None:
+        """Append finished blocks."""
+        self._show(_Shown(blocks, None), update=False)
+
+    def clear(self, *, wait: bool) -> None:
+        """Forget what was captured: now, or with ``wait`` when something new comes."""
+        with self._lock:
+            self._clear_on_next = wait
+            if not wait:
+                self._items.clear()
+
+    def close(self) -> None:
+        """Take nothing more."""
+        with self._lock:
+            self._closed = True
+
+    def blocks(self) -> tuple[Block, ...]:
+        with self._lock:
+            blocks: list[Block] = []
+            for item in self._items:
+                blocks += item.blocks if isinstance(item, _Shown) else [TextBlock(item.text())]
+            if self._left_out:
+                blocks.append(TextBlock(f"[{self._left_out:,} more outputs left out]"))
+            return tuple(blocks)
+
+    def _show(self, shown: _Shown, *, update: bool) -> None:
+        with self._lock:
+            if self._closed:
+                return
+            self._clear_if_due()
+            if update and shown.display_id is not None:
+                for item in self._items:
+                    if isinstance(item, _Shown) and item.display_id == shown.display_id:
+                        item.blocks = shown.blocks
+                        return
+            self._add(shown)
+
+    def _add(self, item: BoundedText | _Shown) -> bool:
+        if len(self._items) >= _ITEMS:
+            self._left_out += 1
+            return False
+        self._items.append(item)
+        return True
+
+    def _clear_if_due(self) -> None:
+        if self._clear_on_next:
+            self._items.clear()
+            self._clear_on_next = False
+
+    def on_message(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        """Hook for a display publisher: takes this context's messages, passes on the rest."""
+        if SINK.get() is not self:
+            return message
+        content = message["content"]
+        kind = message["header"]["msg_type"]
+        if kind == "clear_output":
+            self.clear(wait=bool(content.get("wait")))
+        else:
+            display_id = content.get("transient", {}).get("display_id")
+            update = kind == "update_display_data"
+            self.show(content["data"], display_id=display_id, update=update)
+        return None
+
+
+def ipython_shell() -> Any | None:
+    """The running IPython shell, or None. Never imports IPython."""
+    ipython = sys.modules.get("IPython")
+    return None if ipython is None else ipython.get_ipython()
+
+
+@contextlib.contextmanager
+def capturing(capture: Capture) -> Iterator[Capture]:
+    """While it lasts, ``capture`` takes the output of this context.
+
+    In a coroutine, enter it in a task of its own: the task's context is the capture's.
+    """
+    route_streams()
+    shell = ipython_shell()
+    publisher = None if shell is None else shell.display_pub
+    if not hasattr(publisher, "register_hook"):
+        publisher = None
+    token = SINK.set(capture)
+    if publisher is not None:
+        publisher.register_hook(capture.on_message)
+    try:
+        yield capture
+    finally:
+        if publisher is not None:
+            publisher.unregister_hook(capture.on_message)
+        SINK.reset(token)
+
+
+def current_capture() -> Capture | None:
+    """The capture this context writes to, if any."""
+    sink = SINK.get()
+    return sink if isinstance(sink, Capture) else None

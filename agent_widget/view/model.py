@@ -1,0 +1,152 @@
+"""SessionView: what a person sees of a session, as one immutable value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from msgspec import Struct, field
+
+from ..core.messages import TextPart
+from ..core.state import SessionState, empty_state
+
+Phase = Literal[
+    "idle",
+    "error",
+    "preparing",
+    "streaming",
+    "tooling",
+    "awaiting_confirmation",
+    "retrying",
+    "compacting",
+    "stopping",
+    "failed",
+    "closed",
+]
+BUSY_PHASES: Final = frozenset(
+    {"preparing", "streaming", "tooling", "awaiting_confirmation", "retrying", "compacting"}
+    | {"stopping"}
+)
+Mark = Literal["stopped", "incomplete", "failed"]
+MAX_NOTICES: Final = 20
+
+
+class Notice(Struct, frozen=True):
+    """Something worth knowing that ended nothing; ``nid`` identifies it for dismissal."""
+
+    nid: str
+    code: str
+    message: str
+
+
+class ErrorView(Struct, frozen=True):
+    """Why the last run failed and what to do about it."""
+
+    message: str
+    code: str | None = None
+    advice: str | None = None
+    recoverable: bool = False
+
+
+class QuestionView(Struct, frozen=True):
+    """The one open permission question; ``text`` is exactly what will run."""
+
+    pid: str
+    tid: str
+    tool: str
+    text: str
+    language: str | None = None
+    agent: str | None = None
+    reason: str | None = None
+    session_rule: str | None = None
+
+
+class ModelView(Struct, frozen=True):
+    label: str = ""
+    offline: bool = False
+    notice: str | None = None
+
+
+class UsageView(Struct, frozen=True):
+    """Tokens of all model calls so far, sub-agents included."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    requests: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        kinds = (self.input_tokens, self.output_tokens, self.cache_read_tokens)
+        return sum(kinds) + self.cache_write_tokens
+
+
+class CallFacts(Struct, frozen=True):
+    """What the chat state does not say of a tool call: what it runs, how long it took."""
+
+    text: str | None = None
+    language: str | None = None
+    duration_ms: int | None = None
+
+
+class LiveCall(Struct, frozen=True):
+    """What a running call reports: its progress line and its output so far."""
+
+    progress: str | None = None
+    output: TextPart | None = None
+
+
+class Draft(Struct, frozen=True):
+    """A call whose arguments are still arriving."""
+
+    name: str
+    arguments: TextPart
+
+
+NO_FACTS: Final = CallFacts()
+NOT_LIVE: Final = LiveCall()
+
+
+class SessionView(Struct, frozen=True):
+    """The whole view. Each field is immutable and shared with earlier views.
+
+    ``facts`` maps tool call ids to what a card shows beside the call's state, ``live`` those of
+    running calls to what they report; ``marks`` maps ids of messages that were cut short;
+    ``drafts`` maps indexes of calls being written.
+    """
+
+    session_id: str = ""
+    chat: SessionState = field(default_factory=empty_state)
+    phase: Phase = "idle"
+    stopping: bool = False
+    can_send: bool = True
+    revision: int = 0
+    model: ModelView = ModelView()
+    question: QuestionView | None = None
+    waiting_questions: int = 0
+    error: ErrorView | None = None
+    notices: tuple[Notice, ...] = ()
+    usage: UsageView = UsageView()
+    facts: Mapping[str, CallFacts] = field(default_factory=dict)
+    live: Mapping[str, LiveCall] = field(default_factory=dict)
+    marks: Mapping[str, Mark] = field(default_factory=dict)
+    drafts: Mapping[int, Draft] = field(default_factory=dict)
+
+    @property
+    def is_busy(self) -> bool:
+        return self.phase in BUSY_PHASES
+
+    @property
+    def can_stop(self) -> bool:
+        return self.is_busy and not self.stopping
+
+    @property
+    def can_retry(self) -> bool:
+        """True at rest after a run that did not end by itself."""
+        if self.is_busy or self.phase in ("closed", "failed") or not len(self.chat.messages):
+            return False
+        if self.chat.status == "error":
+            return True
+        last = self.chat.messages[-1]
+        return last.role == "user" or last.id in self.marks

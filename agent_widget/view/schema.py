@@ -1,0 +1,217 @@
+"""The view as the JSON that the browser mirrors (wire protocol, version 1).
+
+Reasoning is named but never carries its text: it is kept for the model and not rendered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import UNSET
+from msgspec.json import encode
+
+from ..core.messages import Conversation, Json, Message, Part, TextPart, ToolPart
+from .model import NO_FACTS, NOT_LIVE, SessionView
+
+PROTOCOL: Final = 1
+WINDOW_MESSAGES: Final = 50
+WINDOW_BYTES: Final = 750_000
+"""Bounds of a snapshot: a comm message stays under 1 MB; older messages come on demand."""
+
+TRAIT_BYTES: Final = 16_000
+"""Bound of what is synced as a trait and thus saved with a notebook."""
+
+AGENT_PREFIX: Final = "delegate_to_"
+WireObject = dict[str, Any]
+
+
+def view_to_wire(view: SessionView, *, max_bytes: int = WINDOW_BYTES) -> WireObject:
+    """The whole view with its last messages: at most 50 of them and ``max_bytes`` of JSON."""
+    items = _last_messages(view, max_bytes)
+    first = len(view.chat.messages) - len(items)
+    messages = {"first": first, "items": items}
+    return {**top_to_wire(view), "drafts": drafts_to_wire(view), "messages": messages}
+
+
+def top_to_wire(view: SessionView) -> WireObject:
+    """Everything of the view that changes rarely: all but messages and drafts."""
+    question, error, usage = view.question, view.error, view.usage
+    return {
+        "session_id": view.session_id,
+        "status": view.chat.status,
+        "phase": view.phase,
+        "interaction": {"can_send": view.can_send, "revision": view.revision},
+        "can_stop": view.can_stop,
+        "can_retry": view.can_retry,
+        "model": {
+            "label": view.model.label,
+            "offline": view.model.offline,
+            "notice": view.model.notice,
+        },
+        "question": None
+        if question is None
+        else {
+            "pid": question.pid,
+            "tid": question.tid,
+            "tool": question.tool,
+            "agent": question.agent,
+            "reason": question.reason,
+            "text": question.text,
+            "language": question.language,
+            "options": list(QUESTION_OPTIONS),
+            "session_rule": question.session_rule,
+        },
+        "waiting_questions": view.waiting_questions,
+        "error": None
+        if error is None
+        else {"code": error.code, "message": error.message, "advice": error.advice},
+        "notices": [{"nid": n.nid, "code": n.code, "message": n.message} for n in view.notices],
+        "usage": None
+        if not usage.requests
+        else {
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cached_tokens": usage.cache_read_tokens,
+            "requests": usage.requests,
+        },
+    }
+
+
+def drafts_to_wire(view: SessionView) -> list[WireObject]:
+    """Calls whose arguments are still arriving, in the order of the answer."""
+    drafts = [view.drafts[index] for index in sorted(view.drafts)]
+    return [{"name": draft.name, "arguments": draft.arguments.text} for draft in drafts]
+
+
+QUESTION_OPTIONS: Final = ("allow_once", "allow_session", "deny")
+
+
+def history_to_wire(view: SessionView, before: int) -> WireObject:
+    """Up to 50 messages that end just before absolute index ``before``."""
+    messages = view.chat.messages
+    end = max(0, min(before, len(messages)))
+    items: list[WireObject] = []
+    size = 0
+    for index in range(end - 1, max(-1, end - 1 - WINDOW_MESSAGES), -1):
+        item = message_to_wire(messages[index], view)
+        size += len(encode(item))
+        if size > WINDOW_BYTES and items:
+            break
+        items.append(item)
+    return {"first": end - len(items), "items": items[::-1]}
+
+
+def message_to_wire(message: Message, view: SessionView) -> WireObject:
+    return {
+        "mid": message.id,
+        "role": message.role,
+        "parts": [part_to_wire(part, view) for part in message.parts],
+        "mark": view.marks.get(message.id),
+    }
+
+
+def part_to_wire(part: Part, view: SessionView) -> WireObject:
+    if isinstance(part, TextPart):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, ToolPart):
+        return _tool_to_wire(part, view)
+    return {"type": "reasoning"}
+
+
+def _tool_to_wire(part: ToolPart, view: SessionView) -> WireObject:
+    facts = view.facts.get(part.id, NO_FACTS)
+    live = view.live.get(part.id, NOT_LIVE)
+    has_code = facts.text is not None and facts.language not in (None, "json")
+    failed = part.error is not UNSET
+    return {
+        "type": "tool",
+        "tid": part.id,
+        "name": part.name,
+        "input": part.input,
+        "state": part.state,
+        "code": {"text": facts.text, "language": facts.language} if has_code else None,
+        "prompt": part.prompt,
+        "progress": live.progress,
+        "live": None if live.output is None else live.output.text,
+        "output": _blocks(part.error if failed else part.output),
+        "error": _error(part.error) if failed else None,
+        "duration_ms": facts.duration_ms,
+        "agent": None if part.agent is None else _agent_to_wire(part, part.agent.messages, view),
+    }
+
+
+def _agent_to_wire(part: ToolPart, messages: Conversation, view: SessionView) -> WireObject:
+    ended = "error" if part.state == "error" else "idle"
+    return {
+        "name": part.name.removeprefix(AGENT_PREFIX),
+        "status": "streaming" if part.is_open else ended,
+        "messages": [message_to_wire(message, view) for message in messages],
+    }
+
+
+def _blocks(output: Json) -> list[WireObject] | None:
+    """Output blocks for the person: those not meant for the model alone."""
+    if output is UNSET:
+        return None
+    if isinstance(output, Mapping) and isinstance(output.get("content"), list):
+        shown = [block for block in output["content"] if block.get("audience") != "model"]
+        return [{k: v for k, v in block.items() if k != "audience"} for block in shown]
+    if isinstance(output, Mapping) and "message" in output:
+        return None
+    if output is None:
+        return []
+    text = output if isinstance(output, str) else encode(output).decode()
+    return [{"type": "text", "text": text}]
+
+
+def _error(error: Json) -> WireObject:
+    if isinstance(error, Mapping) and isinstance(error.get("message"), str):
+        return {"code": error.get("code"), "message": error["message"]}
+    if isinstance(error, Mapping) and isinstance(error.get("content"), list):
+        lines = "\n".join(b["text"] for b in error["content"] if b.get("type") == "text")
+        return {"code": "exception", "message": lines.strip().rpartition("\n")[2]}
+    return {"code": None, "message": error if isinstance(error, str) else repr(error)}
+
+
+# --- windows ----------------------------------------------------------------------------------
+
+
+def _last_messages(view: SessionView, max_bytes: int) -> list[WireObject]:
+    messages = view.chat.messages
+    items: list[WireObject] = []
+    left = max_bytes
+    for message in reversed(messages):
+        item = message_to_wire(message, view)
+        size = len(encode(item))
+        if size > left:
+            if not items:
+                items.append(_shortened(item, left))
+            break
+        left -= size
+        items.append(item)
+        if len(items) == WINDOW_MESSAGES:
+            break
+    return items[::-1]
+
+
+def _shortened(item: WireObject, max_bytes: int) -> WireObject:
+    """The one message that does not fit: ends of its texts, no outputs, no nested runs."""
+    budget = max(200, max_bytes // (2 * max(1, len(item["parts"]))))
+    parts = [_shortened_part(part, budget) for part in item["parts"]]
+    while len(parts) > 1 and len(encode(parts)) > max_bytes:
+        parts = parts[len(parts) // 2 :]
+    return {**item, "parts": parts}
+
+
+def _shortened_part(part: WireObject, budget: int) -> WireObject:
+    if part["type"] == "text":
+        text = part["text"]
+        return part if len(text) <= budget else {**part, "text": "… " + text[-budget:]}
+    if part["type"] != "tool":
+        return part
+    code = part["code"]
+    if code is not None and len(code["text"]) > budget:
+        code = {**code, "text": code["text"][:budget] + " …"}
+    note = [{"type": "text", "text": "[shown in the live view]"}]
+    return {**part, "input": None, "code": code, "live": None, "output": note, "agent": None}

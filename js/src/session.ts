@@ -1,0 +1,206 @@
+// One model's transport: messages in, commands out, and what is known of the connection.
+
+import { Commands, freshRequestId, type Outcome, REPLY_DEADLINE_MS } from "./commands";
+import { type ConnectionState, HostKernel } from "./connection";
+import { type CommandName, parsedMessage } from "./protocol";
+import { Store } from "./store";
+
+/** The part of anywidget's model that is used here. */
+export interface Model {
+  get(name: string): unknown;
+  send(content: unknown): void;
+  on(name: string, callback: (...args: never[]) => void): void;
+  off(name: string, callback: (...args: never[]) => void): void;
+  widget_manager?: unknown;
+}
+
+/** Waits between the tries of an unanswered `hello`; after the last one the kernel counts as gone. */
+const HELLO_WAITS_MS = [REPLY_DEADLINE_MS, 4000, 8000];
+
+export class Session {
+  readonly store: Store;
+  readonly commands: Commands;
+  connection: ConnectionState = "connecting";
+  #model: Model;
+  #kernel: HostKernel;
+  #listeners = new Set<() => void>();
+  #views = new Set<string>();
+  #everLive = false;
+  #helloTry = -1;
+  #helloTimer: ReturnType<typeof setTimeout> | undefined;
+  #historyRequest: string | null = null;
+
+  constructor(model: Model, signal?: AbortSignal) {
+    this.#model = model;
+    this.store = new Store(() => this.#greet());
+    this.store.subscribe(() => this.#notify());
+    this.commands = new Commands((message) => model.send(message));
+    this.#kernel = new HostKernel(model.widget_manager, {
+      gone: () => this.#lose(),
+      linkLost: () => this.#setConnection(this.connection === "live" ? "reconnecting" : this.connection),
+      linkBack: () => this.connection === "reconnecting" && this.#greet(),
+      busyChanged: () => this.#notify(),
+    });
+    model.on("msg:custom", this.#onMessage);
+    model.on("change:snapshot", this.#onTrait);
+    model.on("comm_live_update", this.#onCommLive);
+    this.store.adoptTrait(model.get("snapshot"));
+    signal?.addEventListener("abort", () => this.dispose(), { once: true });
+  }
+
+  get kernelBusy(): boolean {
+    return this.#kernel.busy;
+  }
+
+  /** Calls `listener` after each change of the store or the connection, until the result is called. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Greets the kernel for a new view; the returned function says goodbye. */
+  openView(): () => void {
+    const view = freshRequestId();
+    this.#views.add(view);
+    if (this.#helloTry < 0) this.#greet(view);
+    else this.#post(this.#greeting(view));
+    return () => {
+      this.#views.delete(view);
+      this.#post({ kind: "bye", request_id: freshRequestId(), view });
+    };
+  }
+
+  /** Told by a view whose host marks it as cut off from its kernel. */
+  reportDead(): void {
+    this.#lose();
+  }
+
+  /** Sends one command; `onSlow` is called once when the kernel has not answered in time. */
+  command(name: CommandName, fields: object = {}, onSlow?: () => void): Promise<Outcome> {
+    return this.commands.request({ kind: "command", name, ...fields }, onSlow).then((outcome) => {
+      if (!outcome.ok && outcome.code === "DISCONNECTED") this.#lose();
+      return outcome;
+    });
+  }
+
+  /** Asks for the messages before the loaded ones; resolves when they came or cannot come. */
+  async loadHistory(): Promise<boolean> {
+    const before = this.store.view?.messages.first ?? 0;
+    if (before === 0 || this.#historyRequest !== null) return false;
+    this.#historyRequest = "open";
+    const deadline = new Promise<false>((resolve) => setTimeout(resolve, 2 * REPLY_DEADLINE_MS, false));
+    const came = this.commands.request({ kind: "history", before }).then((outcome) => outcome.ok);
+    const loaded = await Promise.race([came, deadline]);
+    this.#historyRequest = null;
+    return loaded;
+  }
+
+  dispose(): void {
+    clearTimeout(this.#helloTimer);
+    this.commands.dispose();
+    this.#kernel.dispose();
+    this.#model.off("msg:custom", this.#onMessage);
+    this.#model.off("change:snapshot", this.#onTrait);
+    this.#model.off("comm_live_update", this.#onCommLive);
+    this.#listeners.clear();
+  }
+
+  #onMessage = (raw: unknown): void => {
+    const message = parsedMessage(raw);
+    if (message === null) return;
+    this.#live();
+    switch (message.kind) {
+      case "snapshot":
+        this.#greeted();
+        this.store.adoptAnswer(message);
+        break;
+      case "patch":
+        this.store.applyPatch(message);
+        break;
+      case "reply":
+        this.commands.settle(message);
+        break;
+      case "history":
+        this.store.prepend(message);
+        this.commands.answered(message.request_id);
+        break;
+    }
+  };
+
+  #onTrait = (): void => this.store.adoptTrait(this.#model.get("snapshot"));
+
+  // The event does not say which way it went: ask, and let the silence tell.
+  #onCommLive = (): void => {
+    if (this.#views.size > 0) this.#greet();
+  };
+
+  #post(message: Record<string, unknown>): boolean {
+    try {
+      this.#model.send(message);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #greeting(view: string): Record<string, unknown> {
+    const { epoch, seq } = this.store;
+    return { kind: "hello", request_id: freshRequestId(), view, epoch, last_seq: seq };
+  }
+
+  /** Asks for a snapshot, once until it is answered; without a view nobody needs one. */
+  #greet(view = this.#views.values().next().value): void {
+    if (this.#helloTry >= 0 || view === undefined) return;
+    this.#helloTry = 0;
+    this.#hello(view);
+  }
+
+  #hello(view: string): void {
+    if (!this.#post(this.#greeting(view))) {
+      this.#lose();
+      return;
+    }
+    this.#helloTimer = setTimeout(() => this.#unanswered(), HELLO_WAITS_MS[this.#helloTry]);
+  }
+
+  #unanswered(): void {
+    const [view] = this.#views;
+    const tries = HELLO_WAITS_MS.length;
+    // A busy kernel may be blocked by the cell it runs: keep asking at the longest pace.
+    this.#helloTry = this.#kernel.busy ? Math.min(this.#helloTry + 1, tries - 1) : this.#helloTry + 1;
+    if (view === undefined) {
+      this.#greeted();
+    } else if (this.#helloTry >= tries) {
+      this.#lose();
+    } else {
+      this.#setConnection("waiting");
+      this.#hello(view);
+    }
+  }
+
+  #greeted(): void {
+    clearTimeout(this.#helloTimer);
+    this.#helloTry = -1;
+  }
+
+  #live(): void {
+    this.#everLive = true;
+    this.#setConnection("live");
+  }
+
+  #lose(): void {
+    this.#greeted();
+    this.commands.failAll("DISCONNECTED", "The kernel of this chat is gone.");
+    this.#setConnection(this.#everLive || this.store.view === null ? "disconnected" : "saved");
+  }
+
+  #setConnection(state: ConnectionState): void {
+    if (state === this.connection) return;
+    this.connection = state;
+    this.#notify();
+  }
+
+  #notify(): void {
+    for (const listener of [...this.#listeners]) listener();
+  }
+}

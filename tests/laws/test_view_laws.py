@@ -1,0 +1,91 @@
+"""Laws of the view: projection and patches agree for every history."""
+
+from __future__ import annotations
+
+import functools
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_widget.core.events import BlockStart, Event, MsgTextDelta, event_to_wire
+from agent_widget.core.feed import actions_of
+from agent_widget.core.reducer import session_reducer
+from agent_widget.core.state import empty_state
+from agent_widget.view.model import SessionView
+from agent_widget.view.patch import apply, diff
+from agent_widget.view.project import project
+from agent_widget.view.schema import view_to_wire
+from tests.support.strategies import EVENTS
+
+SESSIONS = st.lists(EVENTS, max_size=30)
+CUTS = st.lists(st.integers(0, 30), max_size=6)
+
+
+def views_of(events: list[Event]) -> list[SessionView]:
+    views = [SessionView()]
+    for event in events:
+        views.append(project(views[-1], event))
+    return views
+
+
+@given(SESSIONS, CUTS)
+def test_applying_differences_gives_the_wire_form_of_the_new_view(
+    events: list[Event], cuts: list[int]
+) -> None:
+    views = views_of(events)
+    stops = [0, *sorted(min(cut, len(events)) for cut in cuts), len(events)]
+    wire = view_to_wire(views[0])
+    for before, after in zip(stops, stops[1:], strict=False):
+        wire = apply(wire, diff(views[before], views[after]))
+        assert wire == view_to_wire(views[after])
+
+
+@given(SESSIONS, st.integers(0, 30), st.integers(0, 30))
+def test_any_two_views_of_a_session_can_be_bridged(
+    events: list[Event], one: int, other: int
+) -> None:
+    views = views_of(events)
+    before, after = views[min(one, len(events))], views[min(other, len(events))]
+    assert apply(view_to_wire(before), diff(before, after)) == view_to_wire(after)
+
+
+@given(SESSIONS)
+def test_chat_of_the_view_is_the_fold_of_the_actions(events: list[Event]) -> None:
+    actions = [action for event in events for action in actions_of(event)]
+    state = functools.reduce(session_reducer, actions, empty_state())
+    assert views_of(events)[-1].chat == state
+
+
+@given(SESSIONS)
+def test_earlier_views_stay_what_they_were(events: list[Event]) -> None:
+    views = [SessionView()]
+    wires = [view_to_wire(views[0])]
+    for event in events:
+        views.append(project(views[-1], event))
+        wires.append(view_to_wire(views[-1]))
+    assert [view_to_wire(view) for view in views] == wires
+
+
+@given(SESSIONS)
+def test_view_and_events_are_json(events: list[Event]) -> None:
+    wire = view_to_wire(views_of(events)[-1])
+    assert json.loads(json.dumps(wire)) == wire
+    for event in events:
+        flat = event_to_wire(event)
+        assert json.loads(json.dumps(flat)) == flat
+        assert flat["type"] == event.type
+
+
+def test_a_delta_costs_one_small_operation_whatever_came_before() -> None:
+    view = SessionView()
+    for size in (10, 10_000, 100_000):
+        start = MsgTextDelta(message_id="a-1", index=0, text="x" * size)
+        view = project(_with_message(view), start)
+        after = project(view, MsgTextDelta(message_id="a-1", index=0, text="more"))
+        [op] = diff(view, after)
+        assert op == ["append", ["messages", 0, "parts", 0, "text"], "more"]
+
+
+def _with_message(view: SessionView) -> SessionView:
+    return project(view, BlockStart(message_id="a-1", index=0, block_type="text"))
