@@ -1,1 +1,87 @@
-"""agent_widget: talk to an agent next to your data."""
+"""Talk to an agent next to your data.
+
+    from agent_widget import AgentWidget
+    AgentWidget()
+
+Public names are loaded on first use, so that ``agent_widget.core`` needs neither a widget nor a
+network library.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from .core import (
+        SessionError,
+        SessionState,
+        empty_state,
+        is_cancelled,
+        resumable,
+        session_reducer,
+    )
+    from .engine.run import RunResult
+    from .engine.subagents import Agent
+    from .policy.permission import Decision, Question
+    from .providers.offline import OfflineModel
+    from .providers.openai_chat import OpenAIChat
+    from .surfaces.run import Run
+    from .surfaces.widget import AgentWidget
+    from .tools.base import ToolContext, ToolOutput
+    from .tools.function import tool
+
+__version__: Final = "0.1.0"
+
+_HOMES: Final = {
+    "Agent": ".engine.subagents",
+    "AgentWidget": ".surfaces.widget",
+    "Decision": ".policy.permission",
+    "OfflineModel": ".providers.offline",
+    "OpenAIChat": ".providers.openai_chat",
+    "Question": ".policy.permission",
+    "Run": ".surfaces.run",
+    "RunResult": ".engine.run",
+    "SessionError": ".core",
+    "SessionState": ".core",
+    "ToolContext": ".tools.base",
+    "ToolOutput": ".tools.base",
+    "empty_state": ".core",
+    "is_cancelled": ".core",
+    "resumable": ".core",
+    "session_reducer": ".core",
+    "tool": ".tools.function",
+}
+
+__all__ = [
+    "Agent",
+    "AgentWidget",
+    "Decision",
+    "OfflineModel",
+    "OpenAIChat",
+    "Question",
+    "Run",
+    "RunResult",
+    "SessionError",
+    "SessionState",
+    "ToolContext",
+    "ToolOutput",
+    "empty_state",
+    "is_cancelled",
+    "resumable",
+    "session_reducer",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(home, __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -175,6 +175,8 @@ class ToolProposed(Event, frozen=True, kw_only=True):
 
 
 class PermissionRequested(Event, frozen=True, kw_only=True):
+    """A call waits for a decision; an empty ``permission_id`` means that code decides, not a page."""
+
     type = "tool.permission.requested"
     tool_call_id: str
     name: str

@@ -12,7 +12,16 @@ from typing import Any, get_args
 from msgspec import UNSET
 
 from .errors import SessionError
-from .messages import Conversation, Message, Part, ReasoningPart, Role, TextPart, ToolPart, ToolState
+from .messages import (
+    Conversation,
+    Message,
+    Part,
+    ReasoningPart,
+    Role,
+    TextPart,
+    ToolPart,
+    ToolState,
+)
 from .state import ErrorInfo, SessionState, Status
 
 WireObject = dict[str, Any]
@@ -82,7 +91,9 @@ def message_from_wire(wire: object) -> Message:
     parts = data.get("parts", ())
     if not isinstance(parts, Sequence) or isinstance(parts, str):
         raise _bad("parts", parts, "a list of parts")
-    return Message(_text(data.get("id"), "id"), role, tuple(_part_from_wire(part) for part in parts))
+    return Message(
+        _text(data.get("id"), "id"), role, tuple(_part_from_wire(part) for part in parts)
+    )
 
 
 def _part_from_wire(wire: object) -> Part:

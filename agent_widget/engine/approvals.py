@@ -44,7 +44,8 @@ class Approvals:
         self._waiting += 1
         async with self._turn:
             self._waiting -= 1
-            emit(_requested(question, self._waiting))
+            is_shown = self.ask_user is None and self.attendant is not None
+            emit(_requested(question, self._waiting, is_shown=is_shown))
             if self.ask_user is not None:
                 return await self._ask_host(self.ask_user, question)
             if self.attendant is not None:
@@ -98,12 +99,12 @@ def _attended(task: asyncio.Future[Decision]) -> Decision:
     return task.result()
 
 
-def _requested(question: Question, waiting: int) -> PermissionRequested:
+def _requested(question: Question, waiting: int, *, is_shown: bool) -> PermissionRequested:
     return PermissionRequested(
         tool_call_id=question.tool_call_id,
         name=question.tool,
         prompt=question.prompt,
-        permission_id=question.permission_id,
+        permission_id=question.permission_id if is_shown else "",
         text=question.text,
         language=question.language,
         agent=question.agent,

@@ -16,7 +16,6 @@ from ..core.events import (
     MsgTextDelta,
     MsgThinkingDelta,
     ToolDrafted,
-    ToolProposed,
     TurnError,
     UsageUpdated,
 )
@@ -65,7 +64,7 @@ async def model_step(ports: Ports, step: int) -> Answer:
     blocks = _Blocks(ports, message_id)
     calls: list[CallReady] = []
     end: StepEnd | None = None
-    request = ModelRequest(ports.conversation(), ports.system, ports.tools.specs)
+    request = ModelRequest(ports.conversation(), ports.system, ports.specs)
     try:
         async with aclosing(ports.model.stream(request)) as stream:
             async for event in stream:
@@ -75,9 +74,7 @@ async def model_step(ports: Ports, step: int) -> Answer:
                     blocks.thinking(event.text)
                 elif isinstance(event, CallProgress):
                     ports.emit(
-                        ToolDrafted(
-                            index=event.index, name=event.name, arguments=event.arguments
-                        )
+                        ToolDrafted(index=event.index, name=event.name, arguments=event.arguments)
                     )
                 elif isinstance(event, CallReady):
                     calls.append(event)
@@ -193,6 +190,4 @@ class _Blocks:
     def _begin(self, block_type: BlockType) -> None:
         self.close()
         self._open = block_type
-        self._emit(
-            BlockStart(message_id=self.message_id, index=self.count, block_type=block_type)
-        )
+        self._emit(BlockStart(message_id=self.message_id, index=self.count, block_type=block_type))

@@ -15,7 +15,7 @@ from ..core.events import Event
 from ..core.ids import Clock, IdSource
 from ..core.messages import Conversation
 from ..policy.permission import Decision, Question, Ruling
-from ..providers.base import Model
+from ..providers.base import Model, ToolSpec
 from ..store.base import RecordKind
 from ..tools.base import MainThread, Tool
 from ..tools.registry import Registry
@@ -32,13 +32,14 @@ class Commit(Protocol):
 class Ports(Struct, frozen=True):
     """The surroundings of one run.
 
-    ``conversation`` is what the model sees now; ``rule`` and ``ask`` decide about calls;
+    ``conversation`` is what the model sees now, ``specs`` the tools as it sees them; ``rule`` and ``ask`` decide about calls;
     ``unique_call_id`` keeps ids of calls unique in the session; ``is_stopped`` is true once the
     run may start nothing new; ``agent`` names the sub-agent whose run this is (None: the session).
     """
 
     model: Model
     tools: Registry
+    specs: tuple[ToolSpec, ...]
     system: str | None
     conversation: Callable[[], Conversation]
     emit: Callable[[Event], None]
@@ -53,3 +54,8 @@ class Ports(Struct, frozen=True):
     loop: asyncio.AbstractEventLoop
     max_steps: int
     agent: str | None = None
+
+
+def specs_of(tools: Registry) -> tuple[ToolSpec, ...]:
+    """The tools as a model sees them, in their order."""
+    return tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in tools)

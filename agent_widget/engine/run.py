@@ -7,6 +7,7 @@ from concurrent.futures import Future
 
 from msgspec import Struct
 
+from ..core.errors import SessionError
 from ..view.model import ErrorView
 
 
@@ -26,14 +27,29 @@ class RunResult(Struct, frozen=True):
     def ok(self) -> bool:
         return self.reason == "completed"
 
+    def raise_for_error(self) -> RunResult:
+        """This result, or SessionError when the run failed."""
+        if self.error is not None:
+            code = self.error.code or "error"
+            raise SessionError(code, self.error.message, advice=self.error.advice)
+        return self
+
+    def __repr__(self) -> str:
+        # Without the id, so that a notebook's output is the same at every run.
+        error = "" if self.error is None else f", error={self.error.message!r}"
+        return f"RunResult({self.reason}, {self.text!r}{error})"
+
+    def _repr_markdown_(self) -> str:
+        return self.text if self.error is None else f"**{self.error.message}**"
+
 
 class ActiveRun:
     """A run under way; lives on the engine's loop, ``future`` may be awaited from any thread."""
 
-    def __init__(self, run_id: str) -> None:
+    def __init__(self, run_id: str, first_message: int) -> None:
         self.run_id = run_id
+        self.first_message = first_message
         self.future: Future[RunResult] = Future()
         self.task: asyncio.Task[None] | None = None
         self.is_stopping = False
         self.is_live = True
-        self.first_message = 0

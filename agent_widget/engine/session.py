@@ -43,7 +43,7 @@ from ..tools.registry import Registry
 from ..view.model import SessionView
 from .approvals import Approvals, AskUser, Attendant
 from .loop import run_loop
-from .ports import Ports
+from .ports import Ports, specs_of
 from .run import ActiveRun, RunResult
 from .writer import Listener, Writer, uncancelled
 
@@ -106,8 +106,9 @@ class Session:
         return self._writer.view.chat.messages
 
     @property
-    def is_running(self) -> bool:
-        return self._run is not None
+    def run_id(self) -> str | None:
+        """Id of the run under way, None at rest."""
+        return None if self._run is None else self._run.run_id
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener(event, view)`` on the engine's thread for each later event."""
@@ -124,6 +125,7 @@ class Session:
             {"version": 1, "session_id": self.session_id, "cwd": cwd},
             SessionCreated(cwd=cwd),
             ModelChanged(label=info.label, offline=info.offline, notice=info.notice),
+            *(_warning(text) for text in self.tools.warnings),
         )
 
     async def close(self) -> None:
@@ -195,10 +197,14 @@ class Session:
             await self._writer.commit("leaf", {"entry_id": None}, SessionReset())
 
     def decide(self, permission_id: str, answer: Any, reason: str | None = None) -> None:
-        """Answer the open question. Raises SessionError QUESTION_CLOSED for any other id."""
+        """Answer as a page does, in words. Raises INVALID_INPUT for a word it was not offered."""
         if answer not in ("allow_once", "allow_session", "deny"):
             raise SessionError("INVALID_INPUT", f"{answer!r} is no answer to a question.")
-        if not self._approvals.answer(permission_id, Decision(answer, reason or None)):
+        self.answer(permission_id, Decision(answer, reason or None))
+
+    def answer(self, permission_id: str, decision: Decision) -> None:
+        """Answer the open question. Raises SessionError QUESTION_CLOSED for any other id."""
+        if not self._approvals.answer(permission_id, decision):
             message = "This question is no longer open; nothing was changed."
             raise SessionError("QUESTION_CLOSED", message)
 
@@ -223,8 +229,7 @@ class Session:
         if self._run is not None:
             message = "A run is under way and this session takes no input meanwhile."
             raise SessionError("INPUT_BLOCKED", message, advice="Wait for it, or stop it.")
-        run = ActiveRun(self._new_id("r"))
-        run.first_message = len(self.messages)
+        run = ActiveRun(self._new_id("r"), len(self.messages))
         await self._writer.commit(
             "run_admitted",
             {"run_id": run.run_id, "trigger": trigger, **data},
@@ -259,6 +264,7 @@ class Session:
         return Ports(
             model=self.model,
             tools=self.tools,
+            specs=specs_of(self.tools),
             system=self.system,
             conversation=lambda: self.messages,
             emit=emit,
@@ -376,7 +382,13 @@ class Session:
         await self._end(run, reason, None)
 
 
-def _open_calls(state: SessionState, agent_id: str | None = None) -> list[tuple[ToolPart, str | None]]:
+def _warning(text: str) -> TurnError:
+    return TurnError(scope="tools", message=text, recoverable=True, error_kind="duplicate_tool")
+
+
+def _open_calls(
+    state: SessionState, agent_id: str | None = None
+) -> list[tuple[ToolPart, str | None]]:
     """Open calls with the id of the delegate call they run in, innermost first."""
     found: list[tuple[ToolPart, str | None]] = []
     for message in state.messages[-2:]:  # calls of earlier steps are closed
@@ -395,4 +407,3 @@ def _cancelled(call: ToolPart, agent_id: str | None) -> Event:
         message="Cancelled by the user.",
         agent_id=agent_id,
     )
-

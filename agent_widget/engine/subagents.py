@@ -18,9 +18,9 @@ from ..core.reducer import session_reducer
 from ..core.state import SessionState, empty_state
 from ..providers.base import Model
 from ..tools.base import CallText, TextBlock, Tool, ToolContext, ToolOutput
-from ..tools.registry import Registry
+from ..tools.registry import register
 from .loop import run_loop
-from .ports import Ports
+from .ports import Ports, specs_of
 from .toolrun import Delegate
 
 PREFIX: Final = "delegate_to_"
@@ -115,11 +115,14 @@ class _NestedRun:
         self._call_id = call_id
         self._task = user_message(f"{call_id}-task", task)
         self._state: SessionState = empty_state()
-        tools = agent.tools
+        given = agent.tools
+        own = [tool for tool in outer.tools if not isinstance(tool, Delegate)]
+        tools = register(own if given is None else given)
         self.ports: Ports = replace(
             outer,
             model=agent.model or outer.model,
-            tools=outer.tools.without(_is_delegate) if tools is None else Registry.of(tools),
+            tools=tools,
+            specs=specs_of(tools),
             system=agent.system,
             conversation=self._conversation,
             emit=self._emit,
@@ -154,7 +157,3 @@ class _NestedRun:
 
     def _marked(self, event: Event) -> Event:
         return event if event.agent_id else replace(event, agent_id=self._call_id)
-
-
-def _is_delegate(tool: Tool) -> bool:
-    return isinstance(tool, Delegate)

@@ -249,7 +249,8 @@ async def _finalize(ports: Ports, call: ProposedCall, outcome: Outcome, ms: int)
 
 def output_to_wire(output: ToolOutput) -> dict[str, Any]:
     """A tool's output as stored and shown: ``{"content": [blocks], "isError": bool}``."""
-    return {"content": msgspec.to_builtins(output.content), "isError": output.is_error}
+    content = [msgspec.to_builtins(block) for block in output.content]
+    return {"content": content, "isError": output.is_error}
 
 
 class Delegate(Tool):

@@ -64,9 +64,7 @@ class Writer:
         self, kind: RecordKind, data: dict[str, Any], events: tuple[Event, ...]
     ) -> None:
         async with self._lock:
-            record = Record(
-                self._new_id("e"), self._last_entry, self._clock_ms(), kind, data
-            )
+            record = Record(self._new_id("e"), self._last_entry, self._clock_ms(), kind, data)
             try:
                 await self._store.append(self.session_id, record)
             except Exception as error:
@@ -80,9 +78,7 @@ class Writer:
 
     def emit(self, event: Event) -> None:
         """Stamp, fold and publish ``event``. Only streaming progress comes here without a record."""
-        stamped = replace(
-            event, session_id=self.session_id, seq=self._seq, ts=self._clock_ms()
-        )
+        stamped = replace(event, session_id=self.session_id, seq=self._seq, ts=self._clock_ms())
         self._seq += 1
         self.view = project(self.view, stamped)
         for listener in tuple(self._listeners):

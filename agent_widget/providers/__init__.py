@@ -1,0 +1,1 @@
+"""Models: what the engine asks of them, and those that come with the package."""

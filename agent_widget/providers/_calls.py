@@ -8,7 +8,7 @@ the arguments as an object; every such form seen in public is told apart here.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -43,6 +43,10 @@ class _Call:
     @property
     def has_arguments(self) -> bool:
         return bool(self.fragments) or self.value is not None
+
+    def arguments(self) -> tuple[Any, str | None]:
+        """As ``read_arguments``."""
+        return (self.value, None) if self.value is not None else read_arguments(self.text)
 
     def is_complete(self) -> bool:
         """True when its arguments could end here: a further call may begin."""
@@ -117,18 +121,16 @@ class CallCollector:
         call.shown_chars = call.size_chars
         return CallProgress(self._calls.index(call), call.name, sendable(call.text))
 
-    def ready(self, taken: Iterable[str], new_id: Callable[[], str]) -> list[CallReady]:
-        """All calls, each with an id that is not in ``taken`` and that no other one has."""
-        used = {*taken}
+    def ready(self, new_id: Callable[[], str]) -> list[CallReady]:
+        """All calls, each with an id of its own: the server's, else a new one."""
+        used: set[str] = set()
         calls = []
         for call in self._calls:
             known = call.id
             while not known or known in used:
                 known = new_id()
             used.add(known)
-            args, problem = (call.value, None) if call.value is not None else read_arguments(call.text)
-            if not call.name:
-                args, problem = None, "The call names no tool."
+            args, problem = call.arguments()
             calls.append(CallReady(sendable(known), sendable(call.name), args, problem))
         return calls
 
@@ -147,7 +149,7 @@ def read_arguments(text: str) -> tuple[Any, str | None]:
         try:
             value = json.loads(text, strict=False, parse_constant=_refuse, object_hook=_clean)
         except (ValueError, RecursionError) as error:
-            return None, f"The arguments are not valid JSON ({_words(error)})."
+            return None, "nested too deeply" if isinstance(error, RecursionError) else str(error)
     return ({}, None) if value is None else (_clean_text(value), None)
 
 
@@ -163,7 +165,3 @@ def _clean_text(value: Any) -> Any:
     if isinstance(value, list):
         return [_clean_text(item) for item in value]
     return sendable(value) if isinstance(value, str) else value
-
-
-def _words(error: Exception) -> str:
-    return "nested too deeply" if isinstance(error, RecursionError) else str(error)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -157,17 +157,17 @@ class Answer:
         self.is_done = True
         return news
 
-    def end(self, taken_ids: Iterable[str], new_id: Callable[[], str]) -> list[ModelEvent]:
+    def end(self, new_id: Callable[[], str]) -> list[ModelEvent]:
         """The last events of an answer that ``is_over``: its calls, if whole, and a StepEnd.
 
-        Calls get ids that are not among ``taken_ids``.
+        ``new_id`` makes the ids that the server left out.
         """
         news: list[ModelEvent] = []
         if self._half_pair:
             news.append(TextChunk(sendable(self._half_pair)))
         reason = self._stop_reason()
         if reason in _RUNS_CALLS and len(self._calls):
-            news += self._calls.ready(taken_ids, new_id)
+            news += self._calls.ready(new_id)
             reason = "tool_calls"
         elif reason == "tool_calls":
             reason = "stop"
@@ -246,7 +246,7 @@ _REASONS: Final[Mapping[str, StopReason]] = {
     "refusal": "refusal",
 }
 _RUNS_CALLS: Final = frozenset({"stop", "tool_calls", "other"})
-"""Reasons with which calls are whole: servers do not agree on the reason of an answer with calls."""
+"""Reasons with which calls are whole: servers do not agree on the one for an answer with calls."""
 
 
 def _thinking_text(thinking: object) -> str:

@@ -16,12 +16,12 @@ import msgspec
 from msgspec import Struct
 
 from ..core.errors import ErrorCode, InvalidOptions, ModelError
+from ._defaults import KEY_VARIABLE
 from ._secret import Grant
 
 MAX_MESSAGE_CHARS: Final = 500
 """Length of a server's own words in an error."""
 MAX_ERROR_BODY_BYTES: Final = 64 * 1024
-KEY_VARIABLE: Final = "OPENAI_API_KEY"
 CONNECT_TIMEOUT_S: Final = 15.0
 
 
@@ -60,6 +60,12 @@ def _bad_base_url(base_url: str, why: str) -> InvalidOptions:
 def place(url: httpx.URL) -> str:
     """``url`` as a person may read it: without its query, which can hold a key."""
     return str(url.copy_with(query=None, fragment=None))
+
+
+def host_and_port(url: httpx.URL) -> str:
+    """The server, with its port when that is not the usual one."""
+    host = f"[{url.host}]" if ":" in url.host else url.host
+    return host if url.port is None else f"{host}:{url.port}"
 
 
 def timeouts(timeout_s: float) -> httpx.Timeout:
@@ -126,11 +132,13 @@ def _location(response: httpx.Response, grant: Grant) -> str | None:
 def status_error(reply: Reply, url: httpx.URL, model: str) -> ModelError:
     """The error that a refusal stands for."""
     status, said = reply.status, f": {reply.message}" if reply.message else "."
+    host = host_and_port(url)
     code: ErrorCode = "bad_request"
     retryable = False
+    advice: str | None
     if status in (401, 403):
         code = "chat_disabled"
-        message = f"{url.host} refused the key ({reply.mark}){said}"
+        message = f"{host} refused the key ({reply.mark}){said}"
         advice = f"Set {KEY_VARIABLE} or pass api_key=, then retry."
     elif status == 429 and "quota" in reply.code:
         code = "rate_limited"
@@ -138,11 +146,11 @@ def status_error(reply: Reply, url: httpx.URL, model: str) -> ModelError:
         advice = "Add credit or use another key; waiting does not help."
     elif status == 429:
         code, retryable = "rate_limited", True
-        message = f"{url.host} asks to slow down ({reply.mark}){said}"
+        message = f"{host} asks to slow down ({reply.mark}){said}"
         advice = _wait_advice(reply.retry_after_s)
     elif status in (408, 409) or status >= 500:
         code, retryable = "network", True
-        message = f"{url.host} could not answer ({reply.mark}){said}"
+        message = f"{host} could not answer ({reply.mark}){said}"
         advice = _wait_advice(reply.retry_after_s)
     elif status == 404:
         message = f"Model {model!r} or the address {place(url)} is not there ({reply.mark}){said}"
@@ -152,7 +160,7 @@ def status_error(reply: Reply, url: httpx.URL, model: str) -> ModelError:
         message = f"{place(url)} redirects{target} ({reply.mark}); keys are not sent along."
         advice = "Pass the address it redirects to as base_url."
     else:
-        message = f"{url.host} refused the request ({reply.mark}){said}"
+        message = f"{host} refused the request ({reply.mark}){said}"
         advice = _refusal_advice(reply.message)
     return ModelError(
         code,
@@ -185,7 +193,7 @@ def _refusal_advice(message: str) -> str | None:
 
 def transport_error(error: httpx.HTTPError, url: httpx.URL, grant: Grant) -> ModelError:
     """The error that a broken or impossible connection stands for."""
-    host = url.host if url.port is None else f"{url.host}:{url.port}"
+    host = host_and_port(url)
     advice = "Check base_url and that the server is running."
     if isinstance(error, httpx.ConnectTimeout):
         message = f"{host} did not accept a connection in time."

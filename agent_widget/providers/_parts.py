@@ -20,6 +20,11 @@ CANCELLED: Final = "Cancelled by the user"
 NO_OUTPUT: Final = "(no output)"
 
 _ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_CANCELLED: Final = re.compile(
+    r"^(?:(?:cancelled|denied) by the user|the user did not allow this call)\b[.:]?\s*(?:reason:)?",
+    re.IGNORECASE,
+)
+"""How the engine begins the message of a cancellation; what follows are the user's words."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _KINDS: Final = {"text": "text", "image": "image", "svg": "image/svg+xml", "html": "text/html"}
@@ -42,7 +47,7 @@ def json_text(value: Any) -> str:
     except UnicodeEncodeError:
         return msgspec.json.encode(_sendable_json(value), enc_hook=repr).decode()
     except (RecursionError, TypeError, ValueError, OverflowError):
-        return msgspec.json.encode(sendable(f"(a {type(value).__name__} that is not JSON)")).decode()
+        return f'"({type(value).__name__} that is not JSON)"'
 
 
 def _sendable_json(value: Any) -> Any:
@@ -99,7 +104,8 @@ def result_text(call: ToolPart) -> str:
 def output_text(output: Any) -> str:
     """The part of a result that is meant for the model; may be empty.
 
-    ``output`` is a stored ``ToolOutput`` (``{"content": [block, …], "isError": bool}``) or any JSON.
+    ``output`` is a stored ``ToolOutput`` (``{"content": [block, …], "isError": bool}``) or other
+    JSON.
     """
     blocks = _blocks(output)
     if blocks is None:
@@ -113,11 +119,6 @@ def output_text(output: Any) -> str:
     ]
     text = "\n".join(texts)
     return text if text.strip() else "\n".join(_shown(block) for block in blocks)
-
-
-def is_error_output(output: Any) -> bool:
-    """True when ``output`` is a stored ``ToolOutput`` of a call that ran and failed."""
-    return _blocks(output) is not None and output.get("isError") is True
 
 
 def _blocks(output: Any) -> list[Mapping[str, Any]] | None:
@@ -139,19 +140,23 @@ def _shown(block: Mapping[str, Any]) -> str:
 
 
 def error_text(error: Any) -> str:
-    """The words of a stored error: its ``message``, the text it is, or its JSON; may be empty."""
-    if isinstance(error, Mapping) and isinstance(error.get("message"), str):
-        error = error["message"]
+    """The words of a stored error; may be empty.
+
+    ``error`` is the stored ``ToolOutput`` of a call that ran and failed, an object with a
+    ``message``, text, or other JSON.
+    """
     if error is UNSET or error is None:
         return ""
-    return _ANSI.sub("", error if isinstance(error, str) else json_text(error)).strip()
+    if _blocks(error) is None and isinstance(error, Mapping):
+        message = error.get("message")
+        error = message if isinstance(message, str) else error
+    return output_text(error).strip()
 
 
 def cancel_reason(error: Any) -> str:
     """Why a person ended a call, in that person's words; empty when no reason was given."""
     text = error_text(error) if isinstance(error, Mapping) and "message" in error else ""
-    text = re.sub(r"(?i)^(cancelled|denied) by the user\b[.:]?\s*", "", text)
-    return text.strip()
+    return _CANCELLED.sub("", text).strip()
 
 
 def _cancelled_text(error: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Final, TypeAlias
 
 import httpx
@@ -39,7 +39,7 @@ class Credentials:
                 f"{type(key).__name__}."
             )
         self._key = key
-        self._headers = _checked_headers(headers or {})
+        self._headers = _checked_headers((headers or {}).items())
 
     async def current(self) -> Grant:
         """Key and headers for one request. Raises ModelError when the key function fails."""
@@ -135,10 +135,12 @@ def _checked_key(key: str) -> str | None:
     return key
 
 
-def _checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    for name, value in headers.items():
-        if not (isinstance(name, str) and re.fullmatch(r"[A-Za-z0-9\-_]+", name)):
-            raise InvalidOptions(f"headers holds {name!r}, which is not the name of an HTTP header.")
-        if not (isinstance(value, str) and re.fullmatch(r"[\x20-\x7e\t]*", value)):
+def _checked_headers(headers: Iterable[tuple[object, object]]) -> dict[str, str]:
+    checked: dict[str, str] = {}
+    for name, value in headers:
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9\-_]+", name):
+            raise InvalidOptions(f"headers holds {name!r}, which names no HTTP header.")
+        if not isinstance(value, str) or not re.fullmatch(r"[\x20-\x7e\t]*", value):
             raise InvalidOptions(f"headers[{name!r}] must be text of printable ASCII characters.")
-    return dict(headers)
+        checked[name.lower()] = value
+    return checked

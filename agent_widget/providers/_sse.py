@@ -46,12 +46,12 @@ class EventReader:
 
     def feed(self, piece: bytes) -> list[ServerEvent]:
         """The events that ``piece`` completes. Raises EventTooLarge."""
-        if piece.startswith(b"data: ") and piece.endswith(b"\n\n") and b"\r" not in piece:
-            if not (self._line or self._data or self._type):
-                blocks = piece[6:-2].split(b"\n\ndata: ")
-                if not any(b"\n" in block for block in blocks):
-                    self._is_start = self._skips_lf = False
-                    return [ServerEvent(block) for block in blocks]
+        is_between_events = not (self._line or self._data or self._type)
+        if is_between_events and piece.startswith(b"data: ") and piece.endswith(b"\n\n"):
+            blocks = piece[6:-2].split(b"\n\ndata: ")
+            if b"\r" not in piece and not any(b"\n" in block for block in blocks):
+                self._is_start = self._skips_lf = False
+                return [ServerEvent(block) for block in blocks]
         return self._feed_lines(piece)
 
     def end(self) -> list[ServerEvent]:

@@ -85,7 +85,7 @@ class Capture:
         with self._lock:
             blocks: list[Block] = []
             for item in self._items:
-                blocks += item.blocks if isinstance(item, _Shown) else [TextBlock(item.text())]
+                blocks += item.blocks if isinstance(item, _Shown) else _text_blocks(item)
             if self._left_out:
                 blocks.append(TextBlock(f"[{self._left_out:,} more outputs left out]"))
             return tuple(blocks)
@@ -127,6 +127,12 @@ class Capture:
             update = kind == "update_display_data"
             self.show(content["data"], display_id=display_id, update=update)
         return None
+
+
+def _text_blocks(written: BoundedText) -> list[Block]:
+    """A block as a terminal shows it: the last line's end adds no line."""
+    text = written.text().removesuffix("\n")
+    return [TextBlock(text)] if text else []
 
 
 def ipython_shell() -> Any | None:

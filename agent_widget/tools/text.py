@@ -15,6 +15,7 @@ _ESCAPE: Final = re.compile(
     re.VERBOSE,
 )
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;:]*m")
+_ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]{4,}")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]")
 
 
@@ -35,6 +36,11 @@ def plain_text(text: str) -> str:
 def coloured_text(text: str) -> str:
     """``text`` for a person: as ``plain_text``, with colours and styles (SGR) kept."""
     return _cleaned(text, keep_colours=True)
+
+
+def without_addresses(text: str) -> str:
+    """``text`` without `` at 0x7f…``, which means nothing to a reader and differs on every run."""
+    return _ADDRESS.sub("", text)
 
 
 def _cleaned(text: str, *, keep_colours: bool) -> str:

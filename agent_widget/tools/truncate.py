@@ -177,8 +177,8 @@ def _with_texts_fitted(content: Sequence[Block]) -> list[Block]:
         else b
         for b in content
     ]
-    plain = [plain_text(b.text) if _for(b, "model") else "" for b in rough]
-    coloured = [coloured_text(b.text) if _for(b, "user") else "" for b in rough]
+    plain = [plain_text(_text(b, "model")) for b in rough]
+    coloured = [coloured_text(_text(b, "user")) for b in rough]
     for_model = shares([len(text) for text in plain], MODEL_TEXT_CHARS)
     for_user = shares([len(text.encode()) for text in coloured], USER_TEXT_BYTES)
     blocks: list[Block] = []
@@ -198,6 +198,8 @@ def _with_texts_fitted(content: Sequence[Block]) -> list[Block]:
     return blocks
 
 
-def _for(block: Block, audience: str) -> bool:
-    """True when ``block`` is text for ``audience``."""
-    return isinstance(block, TextBlock) and block.audience in ("all", audience)
+def _text(block: Block, audience: str) -> str:
+    """The text of ``block`` for ``audience``; empty where it has none."""
+    if isinstance(block, TextBlock) and block.audience in ("all", audience):
+        return block.text
+    return ""

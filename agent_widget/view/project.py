@@ -167,13 +167,11 @@ def _marks_after(view: SessionView, reason: str) -> Mapping[str, Mark]:
     return view.marks if last.role == "user" else {**view.marks, last.id: mark}
 
 
-
 # --- messages ---------------------------------------------------------------------------------
 
 
 def _block_start(view: SessionView, event: BlockStart) -> SessionView:
     return view if event.agent_id else _in_phase(view, "streaming")
-
 
 
 def _usage(view: SessionView, event: UsageUpdated) -> SessionView:
@@ -218,14 +216,15 @@ def _requested(view: SessionView, event: PermissionRequested) -> SessionView:
         session_rule=event.session_rule,
     )
     view = _in_phase(view, "awaiting_confirmation")
+    if not event.permission_id:
+        return view
     return replace(view, question=question, waiting_questions=event.waiting)
 
 
 def _decided(view: SessionView, event: PermissionDecided) -> SessionView:
     if view.question is None or view.question.tid != event.tool_call_id:
-        return view
+        return _in_phase(view, "tooling")
     return replace(_in_phase(view, "tooling"), question=None, waiting_questions=0)
-
 
 
 def _progress(view: SessionView, event: ToolProgress) -> SessionView:

@@ -2,8 +2,8 @@
 
 import { Commands, freshRequestId, type Outcome, REPLY_DEADLINE_MS } from "./commands";
 import { type ConnectionState, HostKernel } from "./connection";
-import { type CommandName, parsedMessage } from "./protocol";
-import { Store } from "./store";
+import { type CommandName, parsedMessage, type SessionView } from "./protocol";
+import { Store, type StoreStats } from "./store";
 
 /** The part of anywidget's model that is used here. */
 export interface Model {
@@ -14,6 +14,16 @@ export interface Model {
   widget_manager?: unknown;
 }
 
+export interface SessionExports {
+  state(): {
+    view: SessionView | null;
+    epoch: string | number | null;
+    seq: number;
+    connection: ConnectionState;
+  };
+  stats(): StoreStats & { frames: number };
+}
+
 /** Waits between the tries of an unanswered `hello`; after the last one the kernel counts as gone. */
 const HELLO_WAITS_MS = [REPLY_DEADLINE_MS, 4000, 8000];
 
@@ -21,6 +31,7 @@ export class Session {
   readonly store: Store;
   readonly commands: Commands;
   connection: ConnectionState = "connecting";
+  readonly stats = { frames: 0 };
   #model: Model;
   #kernel: HostKernel;
   #listeners = new Set<() => void>();
@@ -46,6 +57,15 @@ export class Session {
     model.on("comm_live_update", this.#onCommLive);
     this.store.adoptTrait(model.get("snapshot"));
     signal?.addEventListener("abort", () => this.dispose(), { once: true });
+  }
+
+  /** What other widgets and tests may read of this one. */
+  get exports(): SessionExports {
+    const { store, stats } = this;
+    return {
+      state: () => ({ view: store.view, epoch: store.epoch, seq: store.seq, connection: this.connection }),
+      stats: () => ({ ...store.stats, ...stats }),
+    };
   }
 
   get kernelBusy(): boolean {

@@ -35,7 +35,10 @@ def frozen(value: Any) -> Any:
 
 @pytest.mark.parametrize("vector", KNOWN, ids=lambda vector: vector["id"])
 def test_vector_holds_on_frozen_input(vector: Any) -> None:
-    assert failures([{**vector, "given": frozen(vector["given"]), "when": frozen(vector["when"])}]) == []
+    assert (
+        failures([{**vector, "given": frozen(vector["given"]), "when": frozen(vector["when"])}])
+        == []
+    )
 
 
 def test_every_reducer_and_resumable_vector_is_run() -> None:

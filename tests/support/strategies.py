@@ -17,7 +17,9 @@ JSON: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXTS, inner, max_size=2),
     max_leaves=4,
 )
-ERRORS = st.sampled_from([{"code": "cancelled", "message": "no"}, {"message": "boom"}, "boom", None])
+ERRORS = st.sampled_from(
+    [{"code": "cancelled", "message": "no"}, {"message": "boom"}, "boom", None]
+)
 
 PARTS: st.SearchStrategy[act.StreamPart] = st.one_of(
     st.builds(act.MessageStart, IDS),

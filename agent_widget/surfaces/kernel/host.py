@@ -33,7 +33,7 @@ class Host:
     def release(self) -> tuple[int, int] | None:
         """Major and minor number of ipykernel, None when unknown."""
         numbers = (self.ipykernel or "").split(".")[:2]
-        if len(numbers) == 2 and all(number.isdecimal() for number in numbers):  # noqa: PLR2004
+        if len(numbers) == 2 and all(number.isdecimal() for number in numbers):
             return int(numbers[0]), int(numbers[1])
         return None
 

@@ -80,7 +80,7 @@ class Inbox:
         self._counts[path] += 1
         try:
             self._deliver(content, buffers, path)
-        except Exception:
+        except Exception:  # noqa: BLE001 - it would end the kernel's callback
             self._counts["failed"] += 1
             _log.exception("A message of the browser could not be delivered.")
 

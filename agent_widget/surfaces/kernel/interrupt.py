@@ -78,7 +78,7 @@ class InterruptScope:
         previous = signal.getsignal(signal.SIGINT)
         if previous is None:  # not installed from Python: it could not be put back
             return function()
-        here = inspect.currentframe()
+        here = id(inspect.currentframe())  # the frame itself would be a cycle
 
         def on_sigint(_number: int, frame: FrameType | None) -> None:
             own = self._seen < self._sent
@@ -137,8 +137,8 @@ def _inside(function: Callable[[], T]) -> T:
     return function()
 
 
-def _is_inside(frame: FrameType | None, outside: FrameType | None) -> bool:
-    while frame is not None and frame is not outside:
+def _is_inside(frame: FrameType | None, outside: int) -> bool:
+    while frame is not None and id(frame) != outside:
         if frame.f_code is _inside.__code__:
             return True
         frame = frame.f_back

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import types
 from collections.abc import Callable, Coroutine, Generator
@@ -15,8 +16,8 @@ from .interrupt import InterruptScope
 T = TypeVar("T")
 
 NO_AWAIT_HERE = (
-    "This code awaits, and the kernel's event loop stands still: a cell waits in run.result(). "
-    "Write the code without await, or wait for the run with `await run` in the cell."
+    "This code awaits, but the event loop it needs stands still while run.result() waits. "
+    "Write the code without await, or wait for the run with `await run`."
 )
 
 
@@ -51,25 +52,27 @@ class FunctionJob(Generic[T]):
 
 
 class CoroutineJob(Generic[T]):
-    """A coroutine, run as a task on the loop of the thread that starts it.
+    """A coroutine, run as a task on ``loop``, in the context it was submitted in.
 
-    An interrupt raises KeyboardInterrupt where the code computes, and cancels where it awaits.
+    An interrupt raises KeyboardInterrupt where the code computes, and cancels where it awaits;
+    the future then ends with ``Cancelled``.
     """
 
-    def __init__(self, factory: Callable[[], Coroutine[Any, Any, T]]) -> None:
+    def __init__(
+        self, factory: Callable[[], Coroutine[Any, Any, T]], loop: asyncio.AbstractEventLoop
+    ) -> None:
         self.future: Future[T] = Future()
         self._factory = factory
+        self._loop = loop
         self._context = contextvars.copy_context()
         self._scope = InterruptScope()
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
 
-    def start(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """True when the task runs; False when the future was cancelled before."""
+    def start(self) -> bool:
+        """True when the task runs; on the loop's thread. False: the future was cancelled."""
         if not self.future.set_running_or_notify_cancel():
             return False
-        self._loop = loop
-        self._task = loop.create_task(self._main(), context=self._context)
+        self._task = self._loop.create_task(self._main(), context=self._context)
         return True
 
     def refuse(self, reason: str) -> None:
@@ -78,9 +81,9 @@ class CoroutineJob(Generic[T]):
             self.future.set_exception(ToolFailure(reason))
 
     def interrupt(self) -> None:
-        loop, task = self._loop, self._task
-        if loop is not None and task is not None and not self._scope.interrupt(remember=False):
-            loop.call_soon_threadsafe(task.cancel)
+        if not self._scope.interrupt(remember=False):
+            with contextlib.suppress(RuntimeError):  # the loop is closed, its tasks are gone
+                self._loop.call_soon_threadsafe(self._cancel)
 
     async def _main(self) -> None:
         try:

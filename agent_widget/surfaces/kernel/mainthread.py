@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final, Protocol, TypeVar
 
-from ...core.errors import ToolFailure
+from ...core.errors import WaitRefused
 from ...tools.base import MainThread
 from .host import Host, in_main_thread
 from .jobs import NO_AWAIT_HERE, CoroutineJob, FunctionJob
@@ -43,7 +43,7 @@ class HostThread(MainThread, Protocol):
     def waiting(self, wake: Callable[[], None]) -> AbstractContextManager[None]:
         """While a blocking wait lasts; ``wake`` is called, on any thread, for every new job.
 
-        Raises ToolFailure when a coroutine of ``submit_coroutine`` would never go on.
+        Raises WaitRefused when a coroutine of ``submit_coroutine`` would never go on.
         """
         ...
 
@@ -75,7 +75,7 @@ class KernelMainThread:
 
     @classmethod
     def of(cls, host: Host) -> KernelMainThread | None:
-        """The one of this kernel, made on the first call; None where the host has no kernel loop."""
+        """The kernel's one, made on the first call; None where there is no kernel loop."""
         loop = getattr(getattr(host.kernel, "io_loop", None), "asyncio_loop", None)
         if host.kernel is None or loop is None:
             return None
@@ -101,7 +101,7 @@ class KernelMainThread:
 
         The future raises ToolFailure when a cell blocks that loop by waiting for a run.
         """
-        made = CoroutineJob(factory)
+        made = CoroutineJob(factory, self._loop)
         self._add(made)
         return made.future
 
@@ -118,7 +118,8 @@ class KernelMainThread:
     def waits_for(self) -> str | None:
         """Why a job would not start now, as a person reads it, or None when main is free.
 
-        Main counts as busy when its loop has not turned for 0.1 s: ask again after that.
+        Of use while the job's future is not running. Main counts as busy when its loop has not
+        turned for 0.1 s since a cell started, a job was submitted or this was asked.
         """
         if self._running:
             return WAITS_FOR_CALL
@@ -140,12 +141,12 @@ class KernelMainThread:
     def waiting(self, wake: Callable[[], None]) -> Iterator[None]:
         """While a blocking wait lasts; ``wake`` is called, on any thread, for every new job.
 
-        Raises ToolFailure when a running coroutine job would never go on.
+        Raises WaitRefused when a running coroutine job would never go on.
         """
         if self._coroutines:
-            raise ToolFailure(
-                "A tool call awaits on the kernel's event loop, which run.result() would block. "
-                "Wait with `await run` instead."
+            raise WaitRefused(
+                "A tool call awaits on the kernel's event loop, which run.result() would block.",
+                advice="Wait with `await run` instead.",
             )
         with self._lock:
             self._wakers.append(wake)
@@ -197,7 +198,7 @@ class KernelMainThread:
             self._running -= 1
 
     def _start(self, job: CoroutineJob[Any]) -> None:
-        if job.start(self._loop):
+        if job.start():
             self._coroutines += 1
             job.future.add_done_callback(self._coroutine_ended)
 

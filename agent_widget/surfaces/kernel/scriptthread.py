@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from ...core.errors import ToolFailure
 from .host import Host
-from .jobs import NO_AWAIT_HERE, FunctionJob
+from .jobs import NO_AWAIT_HERE, CoroutineJob, FunctionJob
 from .mainthread import WAITS_FOR_CALL, HostThread, KernelMainThread
 
 T = TypeVar("T")
@@ -32,8 +32,9 @@ class ScriptMainThread:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._queue: deque[FunctionJob[Any]] = deque()
-        self._live: dict[Future[Any], FunctionJob[Any]] = {}
-        self._wakers: list[Callable[[], None]] = []
+        self._live: dict[Future[Any], FunctionJob[Any] | CoroutineJob[Any]] = {}
+        self._wakers: list[Callable[[], object]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._running = 0
 
     def submit(self, job: Callable[[], T], *, interruptible: bool = True) -> Future[T]:
@@ -42,8 +43,7 @@ class ScriptMainThread:
         The future ends with its result or error; KeyboardInterrupt in it becomes ``Cancelled``.
         """
         made = FunctionJob(job, interruptible=interruptible)
-        self._live[made.future] = made
-        made.future.add_done_callback(self._forget)
+        self._track(made)
         with self._lock:
             wakers = tuple(self._wakers)
             if wakers:
@@ -55,11 +55,18 @@ class ScriptMainThread:
         return made.future
 
     def submit_coroutine(self, factory: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
-        """Run ``factory()`` in an event loop of its own where a function job would run.
+        """Run ``factory()`` on the loop where the main thread awaits a run, else on one of its own.
 
-        The future raises ToolFailure when that thread's loop is held by an awaiting script.
+        The future raises ToolFailure where ``run.result()`` blocks a loop of the main thread.
         """
-        return self.submit(lambda: _run_coroutine(factory))
+        loop = self._loop
+        if loop is None:
+            return self.submit(lambda: _run_coroutine(factory))
+        made = CoroutineJob(factory, loop)
+        self._track(made)
+        if not _call_soon(loop, made.start):
+            made.future.cancel()
+        return made.future
 
     def interrupt(self, future: Future[Any]) -> None:
         """Raise KeyboardInterrupt in that job; drop it if it has not started, or ended."""
@@ -82,7 +89,7 @@ class ScriptMainThread:
                 self._running -= 1
 
     @contextmanager
-    def waiting(self, wake: Callable[[], None]) -> Iterator[None]:
+    def waiting(self, wake: Callable[[], object]) -> Iterator[None]:
         """While the main thread waits and drains; what is left then goes to worker threads."""
         with self._lock:
             self._wakers.append(wake)
@@ -100,12 +107,20 @@ class ScriptMainThread:
     @contextmanager
     def attached(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
         """While the main thread awaits on ``loop``, which then runs the jobs."""
-        with self.waiting(lambda: _call_soon(loop, self.drain)):
-            yield
+        outer, self._loop = self._loop, loop
+        try:
+            with self.waiting(lambda: _call_soon(loop, self.drain)):
+                yield
+        finally:
+            self._loop = outer
 
     def _next(self) -> FunctionJob[Any] | None:
         with self._lock:
             return self._queue.popleft() if self._queue else None
+
+    def _track(self, job: FunctionJob[Any] | CoroutineJob[Any]) -> None:
+        self._live[job.future] = job
+        job.future.add_done_callback(self._forget)
 
     def _forget(self, future: Future[Any]) -> None:
         self._live.pop(future, None)
@@ -128,8 +143,9 @@ def _run_coroutine(factory: Callable[[], Coroutine[Any, Any, T]]) -> T:
     raise ToolFailure(NO_AWAIT_HERE)
 
 
-def _call_soon(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
+def _call_soon(loop: asyncio.AbstractEventLoop, function: Callable[[], object]) -> bool:
     try:
         loop.call_soon_threadsafe(function)
-    except RuntimeError:  # closed: the wait is over, and what is left goes to a worker
-        return
+    except RuntimeError:  # closed
+        return False
+    return True

@@ -27,13 +27,18 @@ _ATTRIBUTE: Final = "_agent_widget_tap"
 _INSTALL_TIMEOUT_S: Final = 2.0
 _POLLIN: Final = 1  # zmq.POLLIN, part of zmq's stable API
 _MOST_PER_PUMP: Final = 200
+_NUDGE_S: Final = 0.25
+_LOSES_WAKE_UPS: Final = ((7, 0), (7, 4))
+"""Releases from the first up to the second leave a message that comes while they send a reply
+unread, until the socket moves again, and the kernel looks dead (ipython/ipykernel#1554)."""
 
 
 class CommTap:
     """The one tap of a kernel; get it with ``install_tap``. Callable from any thread."""
 
-    def __init__(self, kernel: object) -> None:
+    def __init__(self, kernel: object, *, nudges: bool = False) -> None:
         self._kernel = kernel
+        self._nudges = nudges
         self._stream: Any = getattr(kernel, "shell_stream", None)
         self._inboxes: dict[str, Inbox] = {}
         self._callback: Callable[[Any], Any] | None = None
@@ -67,10 +72,7 @@ class CommTap:
         """
         if not self.needs_pump or not in_main_thread():
             return
-        try:
-            self._stream.flush(_POLLIN, limit=_MOST_PER_PUMP)
-        except Exception:
-            _log.debug("The kernel's shell stream could not be pumped.", exc_info=True)
+        self._read()
 
     def install(self) -> None:
         """Wrap the stream's callback on the stream's own thread; waits until that is done."""
@@ -98,10 +100,24 @@ class CommTap:
             if callable(beneath) and not copies:
                 self._stream.on_recv(tap, copy=False)
                 self._callback = tap
-        except Exception:
+                if self._nudges:
+                    self._nudge()
+        except Exception:  # noqa: BLE001 - the kernel's insides may change; on_msg remains
             _log.debug("The kernel's shell stream could not be tapped.", exc_info=True)
         finally:
             self._ready.set()
+
+    def _nudge(self) -> None:
+        if self._read():
+            self._stream.io_loop.call_later(_NUDGE_S, self._nudge)
+
+    def _read(self) -> bool:
+        try:
+            self._stream.flush(_POLLIN, limit=_MOST_PER_PUMP)
+        except Exception:  # noqa: BLE001 - the kernel's insides may change; on_msg remains
+            _log.debug("The kernel's shell stream could not be read.", exc_info=True)
+            return False
+        return True
 
     def _peek(self, frames: Sequence[Any]) -> None:
         if not self._inboxes:
@@ -134,11 +150,13 @@ def install_tap(host: Host) -> CommTap | None:
     if not all(hasattr(stream, name) for name in ("on_recv", "io_loop", "_recv_callback")):
         return None
     try:
-        fresh = CommTap(kernel)
+        first, fixed = _LOSES_WAKE_UPS
+        nudges = host.release is not None and first <= host.release < fixed
+        fresh = CommTap(kernel, nudges=nudges)
         tap: CommTap = vars(kernel).setdefault(_ATTRIBUTE, fresh)
         if tap is fresh:
             tap.install()
-    except Exception:
+    except Exception:  # noqa: BLE001 - the kernel's insides may change; on_msg remains
         _log.debug("The kernel could not be tapped.", exc_info=True)
         return None
     return tap

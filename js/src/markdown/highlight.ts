@@ -1,24 +1,18 @@
 // Syntax colours, built as DOM from the highlighter's token tree: no markup is parsed here.
 
 import hljs from "highlight.js/lib/core";
-import bash from "highlight.js/lib/languages/bash";
 import diff from "highlight.js/lib/languages/diff";
-import javascript from "highlight.js/lib/languages/javascript";
 import json from "highlight.js/lib/languages/json";
-import markdown from "highlight.js/lib/languages/markdown";
 import plaintext from "highlight.js/lib/languages/plaintext";
 import python from "highlight.js/lib/languages/python";
-import r from "highlight.js/lib/languages/r";
-import sql from "highlight.js/lib/languages/sql";
-import typescript from "highlight.js/lib/languages/typescript";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 import { appendVisible } from "../text/escapes";
+import { bash, javascript, markdown, r, sql } from "./grammars";
 
-const LANGUAGES = { bash, diff, javascript, json, markdown, plaintext, python, r, sql, typescript, xml, yaml };
+const LANGUAGES = { bash, diff, javascript, json, markdown, plaintext, python, r, sql, xml, yaml };
 for (const [name, definition] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, definition);
 hljs.registerAliases(["ipython", "ipython3"], { languageName: "python" });
-hljs.registerAliases(["shell", "console", "shell-session"], { languageName: "bash" });
 
 /** Longer code stays plain: colouring it would hold up the page. */
 const LIMIT_CHARS = 60_000;

@@ -1,0 +1,101 @@
+"""Who answers a permission question: the page, the keyboard, or nobody.
+
+The ladder: a page that greeted the widget shows the card. Without one, after a grace time, a main
+thread that waits for the run asks at the keyboard. Where neither can be, the answer is deny.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from ..policy.permission import Decision, Question
+from .kernel.host import Host
+from .kernel.prompt import terminal_question
+
+GRACE_S: Final = 5.0
+"""How long a question waits for a page to greet before the next rung is tried."""
+
+_NO_PAGE: Final = "No page shows this widget and nobody can type an answer here."
+
+
+class WidgetAttendant:
+    """Stands between the questions of a session and the person in front of it.
+
+    ``has_page`` and ``was_displayed`` tell about the widget; ``attend`` runs on the engine's loop,
+    ``tick`` on the main thread while that waits for a run.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        has_page: Callable[[], bool],
+        was_displayed: Callable[[], bool],
+        answer: Callable[[str, Decision], None],
+        *,
+        grace_s: float = GRACE_S,
+    ) -> None:
+        self._host = host
+        self._has_page = has_page
+        self._was_displayed = was_displayed
+        self._answer = answer
+        self._grace_s = grace_s
+        self._lock = threading.Lock()
+        self._unseen: Question | None = None
+        self._waiting_main = 0
+
+    async def attend(self, question: Question) -> Decision:
+        """Return only to deny: a click or a typed answer arrives by itself and cancels this."""
+        if self._host.kernel is not None or self._host.kind == "marimo":
+            await self._page_greets()
+        if self._has_page():
+            await asyncio.Event().wait()
+        if self._host.allow_stdin() and self._waiting_main:
+            with self._lock:
+                self._unseen = question
+            try:
+                await asyncio.Event().wait()
+            finally:
+                with self._lock:
+                    self._unseen = None
+        if self._host.allow_stdin() and self._was_displayed():
+            await asyncio.Event().wait()  # a page that reloads, or opens later, will show it
+        return Decision("deny", _NO_PAGE, "none")
+
+    async def _page_greets(self) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._grace_s
+        while not self._has_page() and loop.time() < deadline:
+            await asyncio.sleep(0.05)
+
+    def waits(self) -> _MainWait:
+        """Context in which the main thread waits and calls ``tick``."""
+        return _MainWait(self)
+
+    def tick(self) -> None:
+        """Ask at the keyboard when a question has no page; called on the waiting main thread."""
+        with self._lock:
+            question, self._unseen = self._unseen, None
+        if question is None:
+            return
+        text = f"{question.prompt}:\n{question.text}"
+        typed = terminal_question(text, self._host, rule_for_session=f"all of {question.tool}")
+        decision = (
+            Decision("deny", _NO_PAGE, "none")
+            if typed is None
+            else Decision(typed.decision, typed.reason)
+        )
+        self._answer(question.permission_id, decision)
+
+
+class _MainWait:
+    def __init__(self, attendant: WidgetAttendant) -> None:
+        self._attendant = attendant
+
+    def __enter__(self) -> None:
+        self._attendant._waiting_main += 1
+
+    def __exit__(self, *_error: object) -> None:
+        self._attendant._waiting_main -= 1

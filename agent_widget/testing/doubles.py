@@ -1,0 +1,173 @@
+"""A model that follows a script, for tests of programs that use a session.
+
+    model = ScriptedModel([
+        [text("Let me look."), call("list_variables", {})],
+        [text("There is one variable.")],
+    ])
+
+A ``Gate`` among the events holds the answer until the test opens it, so that no test has to sleep.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from msgspec.structs import replace
+
+from ..core.errors import ModelError
+from ..providers.base import (
+    CallReady,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    ReasoningChunk,
+    StepEnd,
+    StopReason,
+    TextChunk,
+    Usage,
+)
+
+
+class Signal:
+    """Something that happens once; set from any thread, awaited in any loop or thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._set = threading.Event()
+        self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
+
+    def set(self) -> None:
+        """Wake all who wait; harmless twice."""
+        with self._lock:
+            self._set.set()
+            waiters, self._waiters = self._waiters, []
+        for loop, event in waiters:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(event.set)
+
+    def is_set(self) -> bool:
+        return self._set.is_set()
+
+    async def wait(self) -> None:
+        """Return once it is set."""
+        event = asyncio.Event()
+        waiter = (asyncio.get_running_loop(), event)
+        with self._lock:
+            if self._set.is_set():
+                return
+            self._waiters.append(waiter)
+        try:
+            await event.wait()
+        finally:
+            with self._lock:
+                if waiter in self._waiters:
+                    self._waiters.remove(waiter)
+
+    def wait_blocking(self, timeout_s: float) -> bool:
+        """Block this thread until it is set, at most ``timeout_s``; whether it is set."""
+        return self._set.wait(timeout_s)
+
+
+class Gate:
+    """Holds an answer: ``reached`` is set when the answer gets there, ``open`` lets it go on."""
+
+    def __init__(self) -> None:
+        self.reached: Final = Signal()
+        self._opened = Signal()
+
+    def open(self) -> None:
+        """Let the answer go on, now or when it gets here. Callable from any thread."""
+        self._opened.set()
+
+    async def passed(self) -> None:
+        """Say that the answer is here, and return once the gate is open."""
+        self.reached.set()
+        await self._opened.wait()
+
+
+ScriptItem: TypeAlias = ModelEvent | Gate | BaseException
+Step: TypeAlias = (
+    Sequence[ScriptItem] | BaseException | Callable[[ModelRequest], Iterable[ScriptItem]]
+)
+
+
+class ScriptedModel:
+    """Answers request number n with step n of a script.
+
+    A step is a list of events, gates and exceptions (raised where they stand), a single exception,
+    or a function from the request to such a list. A step without a ``StepEnd`` gets one that fits.
+    Calls without an id get one. ``requests`` holds what was asked, in order. A request for which
+    there is no step raises ModelError.
+    """
+
+    def __init__(self, steps: Iterable[Step], *, name: str = "scripted") -> None:
+        self._steps = [*steps]
+        self._name = name
+        self.requests: list[ModelRequest] = []
+        self.is_closed = False
+
+    @property
+    def info(self) -> ModelInfo:
+        return ModelInfo("scripted", self._name, self._name)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """The events of the next step."""
+        index = len(self.requests)
+        self.requests.append(request)
+        events = 0
+        for item in self._items(index, request):
+            if isinstance(item, Gate):
+                await item.passed()
+            elif isinstance(item, BaseException):
+                raise item
+            else:
+                events += 1
+                yield _with_id(item, f"call-{index + 1}-{events}")
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+    def _items(self, index: int, request: ModelRequest) -> list[ScriptItem]:
+        if index >= len(self._steps):
+            raise ModelError(
+                "bad_request",
+                f"The script of ScriptedModel has {len(self._steps)} steps and this is request "
+                f"number {index + 1}.",
+                advice="Add a step, or find out why the session asks again.",
+            )
+        step = self._steps[index]
+        if isinstance(step, BaseException):
+            return [step]
+        items = [*(step(request) if callable(step) else step)]
+        if not any(isinstance(item, StepEnd | BaseException) for item in items):
+            has_calls = any(isinstance(item, CallReady) for item in items)
+            items.append(end("tool_calls" if has_calls else "stop"))
+        return items
+
+
+def _with_id(event: ModelEvent, made_up: str) -> ModelEvent:
+    is_nameless = isinstance(event, CallReady) and not event.id
+    return replace(event, id=made_up) if is_nameless else event
+
+
+def text(words: str) -> TextChunk:
+    """A piece of answer text."""
+    return TextChunk(words)
+
+
+def reasoning(words: str) -> ReasoningChunk:
+    """A piece of reasoning."""
+    return ReasoningChunk(words)
+
+
+def call(name: str, args: Mapping[str, Any] | None = None, *, id: str = "") -> CallReady:  # noqa: A002 - the field's name
+    """A complete call of tool ``name``; without ``id`` the model makes one up."""
+    return CallReady(id, name, dict(args or {}))
+
+
+def end(reason: StopReason = "stop", usage: Usage | None = None) -> StepEnd:
+    """The end of an answer."""
+    return StepEnd(reason, usage)

@@ -1,0 +1,229 @@
+"""``@tool``: a Python function as a tool."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias, overload
+
+from ..core.errors import InvalidOptions, ToolFailure
+from .base import CallText, ToolContext, ToolOutput
+from .display import Capture, capturing
+from .docstring import tool_doc
+from .failures import failed_output
+from .results import NO_RESULT, result_output
+from .truncate import LiveOutput, fitted
+from .worker import Outcome, outcome_in_task, outcome_in_thread
+
+NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+Describe: TypeAlias = Callable[[Mapping[str, Any]], CallText]
+
+
+class FunctionTool:
+    """A function as a tool; calling it calls the function.
+
+    Raises InvalidOptions where no model could call it: a bad name, ``*args``, positional-only
+    parameters, a missing annotation or one that JSON cannot carry, a generator.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        read_only: bool = False,
+        timeout_s: float | None = None,
+        describe: Describe | None = None,
+    ) -> None:
+        from .schema import signature_arguments
+
+        self._function = function
+        self._name = _tool_name(function, name)
+        _require_one_result(function, self._name)
+        doc = tool_doc(inspect.getdoc(_documented(function)))
+        self._arguments = signature_arguments(function, self._name, doc.parameters)
+        self._description = doc.description if description is None else description
+        self._read_only = read_only
+        self._timeout_s = _required_timeout(timeout_s, self._name)
+        self._describe = describe
+        functools.update_wrapper(self, function, updated=())
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def description(self) -> str:
+        return self._description
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return self._arguments.schema
+
+    @property
+    def read_only(self) -> bool:
+        return self._read_only
+
+    def validate(self, args: object) -> Mapping[str, Any]:
+        return self._arguments.checked(args)
+
+    def describe(self, args: Mapping[str, Any]) -> CallText:
+        from .schema import arguments_text
+
+        if self._describe is not None:
+            return self._describe(args)
+        return CallText(arguments_text(args), "json")
+
+    async def execute(self, args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
+        capture = Capture(LiveOutput(context.output).write)
+        injected = dict.fromkeys(self._arguments.context_names, context)
+        body = functools.partial(self._function, **args, **injected)
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                outcome = await self._outcome(body, capture, context)
+        except TimeoutError:
+            context.cancelled.set()
+            raise ToolFailure(
+                f"{self._name} did not end within {self._timeout_s:g} s and was given up.",
+                code="timeout",
+            ) from None
+        finally:
+            capture.close()
+        return self._output(outcome, capture)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<tool {self._name}>"
+
+    async def _outcome(
+        self, body: Callable[[], Any], capture: Capture, context: ToolContext
+    ) -> Outcome:
+        if _is_async(self._function):
+            outcome = await self._awaited(body, capture, context)
+        else:
+            outcome = await self._in_thread(body, capture, context)
+            if inspect.isawaitable(outcome.value):
+                pending = outcome.value
+                outcome = await self._awaited(lambda: pending, capture, context)
+        if outcome.error is not None or isinstance(outcome.value, ToolOutput):
+            return outcome
+        # Drawing a figure or formatting a table takes its time: not on the engine's loop.
+        value = outcome.value
+        return await self._in_thread(lambda: result_output(value), capture, context)
+
+    async def _in_thread(
+        self, body: Callable[[], Any], capture: Capture, context: ToolContext
+    ) -> Outcome:
+        def captured() -> Any:
+            with capturing(capture):
+                return body()
+
+        return await outcome_in_thread(
+            captured, name=f"tool {self._name}", cancelled=context.cancelled
+        )
+
+    async def _awaited(
+        self, body: Callable[[], Any], capture: Capture, context: ToolContext
+    ) -> Outcome:
+        async def captured() -> Any:
+            with capturing(capture):
+                return await body()
+
+        return await outcome_in_task(
+            captured, name=f"tool {self._name}", cancelled=context.cancelled
+        )
+
+    def _output(self, outcome: Outcome, capture: Capture) -> ToolOutput:
+        if isinstance(outcome.error, ToolFailure):
+            raise outcome.error
+        if outcome.error is not None:
+            entry = getattr(inspect.unwrap(_documented(self._function)), "__code__", None)
+            return fitted(failed_output(outcome.error, capture, entry))
+        output: ToolOutput = outcome.value
+        printed = capture.blocks()
+        said_nothing = output == result_output(None) and bool(printed)
+        content = printed if said_nothing else (*printed, *output.content)
+        return fitted(ToolOutput(content, output.is_error))
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> FunctionTool: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    read_only: bool = False,
+    timeout_s: float | None = None,
+    describe: Describe | None = None,
+) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(
+    function: Callable[..., Any] | None = None, /, **options: Any
+) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
+    """Makes a function, sync or async, a tool that a model can call.
+
+    The schema comes from the annotations, the descriptions from the docstring. A parameter
+    annotated ``ToolContext`` is filled in and not shown to the model. A sync function runs in a
+    thread of its own; what it prints and displays belongs to its card. It may return text, JSON
+    data, a table, a figure, blocks or a ``ToolOutput``.
+
+    Args:
+        function: The function, where the decorator is used bare.
+        **options: ``name`` (default: the function's), ``description`` (default: the docstring's
+            text), ``read_only`` (True: calls need no question), ``timeout_s`` (seconds after
+            which a call is given up), ``describe`` (what a person reads before the call runs;
+            default: the arguments as JSON).
+    """
+    if function is None:
+        return lambda decorated: FunctionTool(decorated, **options)
+    return FunctionTool(function, **options)
+
+
+def _tool_name(function: Callable[..., Any], name: str | None) -> str:
+    chosen: str = getattr(function, "__name__", "") if name is None else name
+    if NAME.fullmatch(chosen):
+        return chosen
+    raise InvalidOptions(
+        f"{chosen!r} cannot be the name of a tool (function {function!r}).",
+        advice="Use 1 to 64 letters, digits, _ or -, for example @tool(name='my_tool').",
+    )
+
+
+def _required_timeout(timeout_s: float | None, name: str) -> float | None:
+    if timeout_s is None or timeout_s > 0:
+        return timeout_s
+    raise InvalidOptions(
+        f"Tool {name!r}: timeout_s={timeout_s!r} is not positive.",
+        advice="Give seconds, or None for no limit.",
+    )
+
+
+def _require_one_result(function: Callable[..., Any], name: str) -> None:
+    code = inspect.unwrap(_documented(function))
+    if inspect.isgeneratorfunction(code) or inspect.isasyncgenfunction(code):
+        raise InvalidOptions(
+            f"Tool {name!r}: {code.__qualname__} yields, and a call has one result.",
+            advice="Return a list, and report progress through a ToolContext parameter.",
+        )
+
+
+def _documented(function: Any) -> Any:
+    """The object that carries the docstring and the kind of ``function``."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if inspect.isroutine(function) or inspect.isclass(function):
+        return function
+    return type(function).__call__
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(_documented(function))
+
+
+__all__ = ["NAME", "NO_RESULT", "FunctionTool", "tool"]

@@ -1,0 +1,114 @@
+"""The ``run_python`` tool: code of the model in the user's namespace."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
+
+from ..core.errors import Cancelled, ToolFailure
+from .base import CallText, MainThread, ToolContext, ToolOutput
+from .cell import CellEnd, run_cell
+from .display import Capture, current_capture
+from .failures import error_line
+from .function import FunctionTool, tool
+from .results import result_output
+from .text import plain_text
+from .truncate import head_and_tail
+
+T = TypeVar("T")
+
+_POLL_S: Final = 0.2
+_NOTHING: Final = result_output(None)
+_OUTPUT_SO_FAR_CHARS: Final = 4_000
+
+
+@runtime_checkable
+class LoopThread(MainThread, Protocol):
+    """A main thread with an event loop."""
+
+    def submit_coroutine(self, factory: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+        """Run ``factory()`` as a task on that loop, in a copy of the caller's context.
+
+        The future raises ToolFailure where that loop cannot turn.
+        """
+        ...
+
+
+def python_tool(namespace: Callable[[], dict[str, Any]]) -> FunctionTool:
+    """The ``run_python`` tool for ``namespace()``, which is called on the main thread."""
+
+    @tool(name="run_python", describe=_code_text)
+    async def run_python(code: str, context: ToolContext) -> ToolOutput:
+        """Run Python code in the user's notebook; returns what it prints, displays and raises.
+
+        The code sees and changes the user's variables, like a cell: the value of a last
+        expression is shown, magics and top-level await work, and plots and tables appear in
+        front of the user. input() does not work.
+
+        Args:
+            code: The code, exactly as it would stand in a cell.
+            context: Where and for whom it runs.
+        """
+        capture = current_capture()
+        assert capture is not None
+        try:
+            end = await _end_of(code, namespace, capture, context)
+        except Cancelled:  # the interrupt came before or after the code itself
+            end = CellEnd(KeyboardInterrupt())
+        if isinstance(end.error, KeyboardInterrupt | asyncio.CancelledError):
+            raise Cancelled(_interrupted_text(capture))
+        printed = capture.blocks()
+        if end.error is not None and not printed:
+            raise ToolFailure(error_line(end.error))
+        return ToolOutput(() if printed else _NOTHING.content, end.error is not None)
+
+    return run_python
+
+
+def _code_text(args: Mapping[str, Any]) -> CallText:
+    return CallText(str(args["code"]), "python")
+
+
+async def _end_of(
+    code: str, namespace: Callable[[], dict[str, Any]], capture: Capture, context: ToolContext
+) -> CellEnd:
+    end = await _main_result(
+        context, context.main.submit(lambda: run_cell(code, namespace(), capture))
+    )
+    if isinstance(end, CellEnd):
+        return end
+    if not isinstance(context.main, LoopThread):
+        raise ToolFailure("Code cannot await here. Write it without a top-level await.")
+    return await _main_result(context, context.main.submit_coroutine(end))
+
+
+async def _main_result(context: ToolContext, future: Future[T]) -> T:
+    """The result of a job of the main thread; the card says what it waits for.
+
+    When this is cancelled, the job is interrupted.
+    """
+    waiting = asyncio.ensure_future(asyncio.wrap_future(future))
+    shown: str | None = None
+    try:
+        while not (future.running() or future.done()):
+            reason = context.main.waits_for()
+            if reason != shown:
+                shown = reason
+                context.progress(reason)
+            await asyncio.wait({waiting}, timeout=_POLL_S)
+        if shown is not None:
+            context.progress(None)
+        return await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        context.main.interrupt(future)
+        raise
+
+
+def _interrupted_text(capture: Capture) -> str:
+    printed = ToolOutput(capture.blocks()).text_for_model()
+    if not printed:
+        return "Interrupted by the user."
+    so_far = head_and_tail(plain_text(printed), _OUTPUT_SO_FAR_CHARS)
+    return f"Interrupted by the user. Output until then:\n{so_far}"

@@ -1,0 +1,114 @@
+import type { VNode } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { SessionView, Usage } from "../protocol";
+import { visible } from "../text/escapes";
+import { useTools } from "../ui-state";
+import { countInWords, statusInWords } from "../words";
+import { Check, Cross, Hand, More, Spinner } from "./Icons";
+
+function UsageLine({ usage }: { usage: Usage }): VNode {
+  const { input_tokens, output_tokens, cached_tokens, requests } = usage;
+  const whole = `${input_tokens} input tokens (${cached_tokens} from the cache), ${output_tokens} output tokens, ${requests} requests`;
+  return (
+    <span class="usage" title={whole}>
+      <span class="sr">{whole}</span>
+      <span aria-hidden="true">
+        {countInWords(input_tokens)} in · {countInWords(output_tokens)} out
+      </span>
+    </span>
+  );
+}
+
+function StatusIcon({ view }: { view: SessionView }): VNode {
+  if (view.status === "error") return <Cross />;
+  if (view.question) return <Hand />;
+  return view.status === "streaming" ? <Spinner /> : <Check />;
+}
+
+/** The menu with "New conversation", which asks once before it clears this one. */
+function Menu({ disabled }: { disabled: boolean }): VNode {
+  const tools = useTools();
+  const [open, setOpen] = useState<"no" | "menu" | "asking">("no");
+  const [refusal, setRefusal] = useState<string | null>(null);
+  const holder = useRef<HTMLDivElement>(null);
+  const toggle = useRef<HTMLButtonElement>(null);
+  const close = (focus = true): void => {
+    setOpen("no");
+    setRefusal(null);
+    if (focus) toggle.current?.focus();
+  };
+  useEffect(() => {
+    if (open !== "no") holder.current?.querySelector<HTMLElement>(".menu button")?.focus();
+  }, [open]);
+  const reset = async (): Promise<void> => {
+    const outcome = await tools.command("reset");
+    if (outcome.ok) {
+      close(false);
+      tools.focusComposer();
+    } else {
+      setRefusal(outcome.message);
+    }
+  };
+  return (
+    <div
+      class="menu-holder"
+      ref={holder}
+      onKeyDown={(event) => event.key === "Escape" && open !== "no" && close()}
+      onFocusOut={(event) => {
+        const next = event.relatedTarget as Node | null;
+        if (open === "menu" && next && !holder.current?.contains(next)) close(false);
+      }}
+    >
+      <button
+        type="button"
+        class="icon-button"
+        ref={toggle}
+        aria-label="More actions"
+        aria-haspopup="true"
+        aria-expanded={open !== "no"}
+        onClick={() => (open === "no" ? setOpen("menu") : close())}
+      >
+        <More />
+      </button>
+      {open === "menu" && (
+        <div class="menu">
+          <button type="button" disabled={disabled} onClick={() => setOpen("asking")}>
+            New conversation
+          </button>
+        </div>
+      )}
+      {open === "asking" && (
+        <div class="menu asking" role="group" aria-label="Start a new conversation?">
+          <p>{refusal ?? "Clear this conversation and start a new one?"}</p>
+          <div class="row">
+            <button type="button" class="quiet-button" onClick={() => close()}>
+              Keep
+            </button>
+            <button type="button" class="danger-button" onClick={reset}>
+              Start new
+            </button>
+          </div>
+        </div>
+      )}
+    </div>
+  );
+}
+
+export function Header({ view, reachable }: { view: SessionView; reachable: boolean }): VNode {
+  return (
+    <header class="header">
+      <span class="model" title={visible(view.model.label)}>
+        {visible(view.model.label)}
+      </span>
+      {reachable && (
+        <span class={`status ${view.question ? "asking" : view.status}`}>
+          <StatusIcon view={view} />
+          {statusInWords(view)}
+        </span>
+      )}
+      <span class="space" />
+      {view.usage && view.usage.requests > 0 && <UsageLine usage={view.usage} />}
+      <Menu disabled={!reachable || view.messages.first + view.messages.items.length === 0} />
+    </header>
+  );
+}

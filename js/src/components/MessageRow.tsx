@@ -1,0 +1,84 @@
+import type { VNode } from "preact";
+import { memo } from "../memo";
+import type { Mark, Message, Part } from "../protocol";
+import { visible } from "../text/escapes";
+import { Markdown } from "./Markdown";
+import { ToolCard } from "./ToolCard";
+
+const MARKS: Record<Mark, string> = {
+  stopped: "Stopped",
+  incomplete: "Incomplete: the answer ended early",
+  failed: "Failed",
+};
+
+function PartView({ part, final }: { part: Part; final: boolean }): VNode | null {
+  switch (part.type) {
+    case "text":
+      return <Markdown text={part.text} final={final} />;
+    case "reasoning":
+      return <p class="thought">{final ? "Thought" : "Thinking…"}</p>;
+    case "tool":
+      return <ToolCard part={part} />;
+    default:
+      return null;
+  }
+}
+
+interface RowProps {
+  message: Message;
+  /** The message is the last one of a run that goes on. */
+  growing: boolean;
+  author: string;
+  /** False when the message before has the same author and the label is for screen readers only. */
+  labelled: boolean;
+}
+
+/** One message: an author and parts. */
+export const MessageRow = memo((props: RowProps): VNode => {
+  const { message, growing, author, labelled } = props;
+  const last = message.parts.length - 1;
+  return (
+    <article class={`msg ${message.role}`} aria-label={`Message from ${author}`} data-mid={message.mid}>
+      <div class={labelled ? "author" : "author sr"}>{author}</div>
+      {message.role === "user" ? (
+        <div class="said" dir="auto">
+          {message.parts.map((part) => (part.type === "text" ? part.text : "")).join("\n")}
+        </div>
+      ) : (
+        message.parts.map((part, index) => (
+          <PartView
+            key={part.type === "tool" ? part.tid : index}
+            part={part}
+            final={!(growing && index === last)}
+          />
+        ))
+      )}
+      {message.mark && <p class={`mark ${message.mark}`}>{MARKS[message.mark] ?? message.mark}</p>}
+    </article>
+  );
+});
+
+interface MessagesProps {
+  items: Message[];
+  streaming: boolean;
+  /** Who answers. */
+  author: string;
+  /** Who asks; in a nested run it is the agent above. */
+  asker?: string;
+}
+
+export function Messages({ items, streaming, author, asker = "Task" }: MessagesProps): VNode {
+  return (
+    <>
+      {items.map((message, index) => (
+        <MessageRow
+          key={message.mid}
+          message={message}
+          growing={streaming && index === items.length - 1}
+          author={message.role === "user" ? asker : visible(author)}
+          labelled={items[index - 1]?.role !== message.role}
+        />
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,42 @@
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import { memo } from "../memo";
+import type { Notice } from "../protocol";
+import { visible } from "../text/escapes";
+import { useTools } from "../ui-state";
+import { Cross, Info } from "./Icons";
+
+const SHOWN = 2;
+
+/** Notices of the kernel, newest last; the view shows the newest ones and the rest on demand. */
+export const Notices = memo(({ notices }: { notices: Notice[] }): VNode | null => {
+  const tools = useTools();
+  const [all, setAll] = useState(false);
+  if (notices.length === 0) return null;
+  const hidden = all ? 0 : Math.max(0, notices.length - SHOWN);
+  return (
+    <ul class="notices" aria-label="Notices">
+      {hidden > 0 && (
+        <li>
+          <button type="button" class="link" onClick={() => setAll(true)}>
+            {hidden} earlier {hidden === 1 ? "notice" : "notices"}
+          </button>
+        </li>
+      )}
+      {notices.slice(hidden).map((notice) => (
+        <li key={notice.nid}>
+          <Info />
+          <span dir="auto">{visible(notice.message || notice.code)}</span>
+          <button
+            type="button"
+            class="icon-button"
+            aria-label="Dismiss notice"
+            onClick={() => tools.command("dismiss", { nid: notice.nid })}
+          >
+            <Cross />
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+});

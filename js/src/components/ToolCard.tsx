@@ -1,0 +1,118 @@
+import type { VNode } from "preact";
+import { useState } from "preact/hooks";
+import { memo } from "../memo";
+import type { Block, ToolPart, ToolState } from "../protocol";
+import { visible } from "../text/escapes";
+import { useTools } from "../ui-state";
+import { durationInWords, TOOL_STATES } from "../words";
+import { AgentRun } from "./AgentRun";
+import { CodeBlock } from "./CodeBlock";
+import { Check, Chevron, Cross, Hand, Slash, Spinner } from "./Icons";
+import { lastLine, LiveOutput, Output, TextOutput } from "./Output";
+
+const STATE_ICONS: Record<ToolState, () => VNode> = {
+  running: Spinner,
+  "awaiting-confirmation": Hand,
+  done: Check,
+  error: Cross,
+  cancelled: Slash,
+};
+
+const SHORT_LINES = 8;
+const SHORT_CHARS = 600;
+
+const isShort = (block: Block): boolean =>
+  block.type === "text" &&
+  block.text.length <= SHORT_CHARS &&
+  block.text.split("\n").length <= SHORT_LINES;
+
+/** Whether a card is open before the person says otherwise. */
+export function openByDefault(part: ToolPart): boolean {
+  if (part.agent && part.agent.messages.length > 0) return true;
+  if (part.state === "running") return true;
+  if (part.state !== "done") return false;
+  const output = part.output ?? [];
+  if (output.some((block) => block.type !== "text")) return true;
+  return output.length > 0 && output.every(isShort);
+}
+
+/** The call in one line: what it runs, or its arguments. */
+export function callInOneLine(part: ToolPart): string {
+  if (part.code) return part.code.text.trim().split("\n")[0] ?? "";
+  if (part.input === null || part.input === undefined) return "";
+  if (typeof part.input !== "object" || Array.isArray(part.input)) return JSON.stringify(part.input);
+  return Object.entries(part.input)
+    .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
+    .join(", ");
+}
+
+const isEmptyInput = (input: unknown): boolean =>
+  input === null ||
+  input === undefined ||
+  (typeof input === "object" && Object.keys(input as object).length === 0);
+
+function Call({ part }: { part: ToolPart }): VNode | null {
+  if (part.code) return <CodeBlock text={part.code.text} language={part.code.language} />;
+  if (isEmptyInput(part.input)) return null;
+  return <CodeBlock text={JSON.stringify(part.input, null, 2)} language="json" />;
+}
+
+function Body({ part }: { part: ToolPart }): VNode {
+  return (
+    <div class="card-body">
+      {part.agent ? <AgentRun agent={part.agent} prompt={part.prompt} /> : <Call part={part} />}
+      {part.live !== null && part.state === "running" && <LiveOutput text={part.live} />}
+      {part.output?.map((block, index) => (
+        <Output key={index} block={block} tool={visible(part.name)} />
+      ))}
+      {part.error && <TextOutput text={part.error.message} />}
+    </div>
+  );
+}
+
+/** One tool call: a summary line that opens and closes, and what the call was given and gave back. */
+export const ToolCard = memo(({ part }: { part: ToolPart }): VNode => {
+  const tools = useTools();
+  const [chosen, choose] = useState(tools.expanded.get(part.tid));
+  const open = chosen ?? openByDefault(part);
+  const Icon = STATE_ICONS[part.state] ?? Spinner;
+  const toggle = (): void =>
+    tools.keepPlace(() => {
+      tools.expanded.set(part.tid, !open);
+      choose(!open);
+    });
+  return (
+    <section class={`card ${part.state}`} data-tid={part.tid} data-state={part.state}>
+      <button type="button" class="card-head" aria-expanded={open} onClick={toggle}>
+        <span class="card-icon">
+          <Icon />
+        </span>
+        <span class="card-name">{visible(part.name)}</span>
+        <span class="card-call" dir="ltr">
+          {visible(callInOneLine(part))}
+        </span>
+        <span class="card-state">{TOOL_STATES[part.state] ?? part.state}</span>
+        {part.duration_ms !== null && part.state !== "running" && (
+          <span class="card-time">{durationInWords(part.duration_ms)}</span>
+        )}
+        <span class="card-chevron">
+          <Chevron />
+        </span>
+      </button>
+      {part.progress && part.state === "running" && (
+        <p class="card-line" dir="auto">
+          {visible(part.progress)}
+        </p>
+      )}
+      {part.state === "awaiting-confirmation" && (
+        <p class="card-line">Waiting for your answer to the question below.</p>
+      )}
+      {!open && part.error && (
+        <p class="card-line" dir="auto">
+          {visible(lastLine(part.error.message))}
+        </p>
+      )}
+      {open && <Body part={part} />}
+    </section>
+  );
+});

@@ -1,0 +1,96 @@
+"""A real kernel and everything it publishes."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import time
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import KernelManager
+
+REPOSITORY = Path(__file__).parents[3]
+DEADLINE_S = 30.0
+OUTPUTS = frozenset({"stream", "display_data", "update_display_data", "execute_result", "error"})
+
+
+class Cell(dict[str, Any]):
+    """The outputs of one request, as ``[kind, text]``, and its reply."""
+
+
+class Kernel:
+    """One kernel; ``outputs`` are all it ever published, as (request, kind, text)."""
+
+    def __init__(self) -> None:
+        self.manager = KernelManager(kernel_name="python3")
+        self.manager.start_kernel(env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
+        self.client: BlockingKernelClient = self.manager.blocking_client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=60)
+        self.outputs: list[tuple[str, str, str]] = []
+        self.idle: set[str] = set()
+        self.run("from tests.tools.support.inkernel import *\nkit = Kit()")
+
+    def close(self) -> None:
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+        self.manager.cleanup_resources()
+
+    def begin(self, code: str) -> str:
+        return str(self.client.execute(code, allow_stdin=False))
+
+    def end(self, request: str) -> list[tuple[str, str]]:
+        """What the front end shows below that cell."""
+        deadline = time.monotonic() + DEADLINE_S
+        while request not in self.idle:
+            assert time.monotonic() < deadline, f"{request} did not end: {self.outputs}"
+            self._take(0.2)
+        return self.shown(request)
+
+    def shown(self, request: str) -> list[tuple[str, str]]:
+        return [(kind, text) for owner, kind, text in self.outputs if owner == request]
+
+    def run(self, code: str) -> list[tuple[str, str]]:
+        return self.end(self.begin(code))
+
+    def text(self, code: str) -> str:
+        """What a cell prints; it must do nothing else."""
+        outputs = self.run(code)
+        assert {kind for kind, _ in outputs} <= {"stdout"}, outputs
+        return "".join(text for _, text in outputs)
+
+    def report(self, call: str = "call") -> dict[str, Any]:
+        """How the call in that variable ended; the cell that waits must show nothing else."""
+        loaded: dict[str, Any] = json.loads(self.text(f"print(await {call}.ended())"))
+        return loaded
+
+    def python(self, code: str) -> dict[str, Any]:
+        """The report of a run_python call that runs between cells."""
+        self.text(f"call = kit.python({code!r})")
+        return self.report()
+
+    def reply(self, request: str) -> dict[str, Any]:
+        while True:
+            message = self.client.get_shell_msg(timeout=DEADLINE_S)
+            if message["parent_header"].get("msg_id") == request:
+                content: dict[str, Any] = message["content"]
+                return content
+
+    def _take(self, timeout_s: float) -> None:
+        try:
+            message = self.client.get_iopub_msg(timeout=timeout_s)
+        except queue.Empty:
+            return
+        request = message["parent_header"].get("msg_id", "")
+        kind, content = message["msg_type"], message["content"]
+        if kind == "status" and content["execution_state"] == "idle":
+            self.idle.add(request)
+        elif kind == "stream":
+            self.outputs.append((request, content["name"], content["text"]))
+        elif kind == "error":
+            self.outputs.append((request, kind, content["ename"]))
+        elif kind in OUTPUTS:
+            self.outputs.append((request, kind, content["data"].get("text/plain", "")))
