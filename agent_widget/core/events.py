@@ -84,14 +84,14 @@ class TurnStarted(Event, frozen=True, kw_only=True):
 
 
 class TurnCompleted(Event, frozen=True, kw_only=True):
-    """A run ended by itself; ``reason`` is completed, max_steps, max_output, refusal …"""
+    """A run ended by itself; ``reason`` is completed, max_steps, max_output or refusal."""
 
     type = "turn.completed"
     reason: str
 
 
 class TurnAborted(Event, frozen=True, kw_only=True):
-    """A run was ended; ``reason`` is interrupted, error, abandoned, closed …"""
+    """A run was ended; ``reason`` is interrupted, error, abandoned or closed."""
 
     type = "turn.aborted"
     reason: str
@@ -175,7 +175,7 @@ class ToolProposed(Event, frozen=True, kw_only=True):
 
 
 class PermissionRequested(Event, frozen=True, kw_only=True):
-    """A call waits for a decision; an empty ``permission_id`` means that code decides, not a page."""
+    """A call waits for a decision; with an empty ``permission_id`` code decides, not a page."""
 
     type = "tool.permission.requested"
     tool_call_id: str

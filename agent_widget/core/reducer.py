@@ -126,19 +126,16 @@ def _message_start(state: SessionState, part: MessageStart) -> SessionState:
 
 
 def _text_delta(state: SessionState, part: TextDelta) -> SessionState:
-    tail, last = state._tail, state._conversation.last
-    if tail is not None and last is not None and last.id == part.message_id:
-        if not part.text:
-            return state
-        return SessionState(state._conversation, tail.grow(part.text), state.status, state.error)
-    return _text_begins(state, part)
+    if not part.text:
+        return state
+    return state.grown(part.message_id, part.text) or _text_begins(state, part)
 
 
 def _text_begins(state: SessionState, part: TextDelta) -> SessionState:
     """A delta that no text is growing for: find its message, make it the growing text."""
     messages = state.messages
     index = _assistant_index(messages, part.message_id)
-    if index is None or not part.text:
+    if index is None:
         return state
     message = messages[index]
     texts = [at for at, own in enumerate(message.parts) if isinstance(own, TextPart)]
@@ -153,7 +150,7 @@ def _text_begins(state: SessionState, part: TextDelta) -> SessionState:
         parts = (*message.parts, grown)
     after = messages.replaced(index, replace(message, parts=parts))
     tail = grown if index == len(messages) - 1 else None
-    return SessionState(after, tail, state.status, state.error)
+    return state.with_tail(after, tail)
 
 
 def _reasoning(state: SessionState, part: Reasoning) -> SessionState:

@@ -55,6 +55,20 @@ class SessionState(Struct, frozen=True, eq=False):
         parts = (*last.parts[:at], tail, *last.parts[at + 1 :])
         return self._conversation.with_last(replace(last, parts=parts))
 
+    def grown(self, message_id: str, delta: str) -> SessionState | None:
+        """This state with ``delta`` added to the growing text, or None if none grows there.
+
+        Costs O(len(delta)): this runs once a token.
+        """
+        tail, last = self._tail, self._conversation.last
+        if tail is None or last is None or last.id != message_id:
+            return None
+        return SessionState(self._conversation, tail.grow(delta), self.status, self.error)
+
+    def with_tail(self, conversation: Conversation, tail: TextPart | None) -> SessionState:
+        """This state with ``conversation``, whose last text part is ``tail`` and will grow."""
+        return SessionState(conversation, tail, self.status, self.error)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SessionState):
             return NotImplemented

@@ -41,7 +41,7 @@ class Answer(Struct, frozen=True):
 
 
 async def run_loop(ports: Ports) -> str:
-    """Run to the end; returns the reason: completed, max_steps, max_output, refusal, stopped …
+    """Run to the end; returns the reason: completed, max_steps, max_output, refusal or interrupted.
 
     Raises ModelError when a model call fails. Cancellation ends it between or inside steps; text
     received so far is stored either way.

@@ -32,9 +32,10 @@ class Commit(Protocol):
 class Ports(Struct, frozen=True):
     """The surroundings of one run.
 
-    ``conversation`` is what the model sees now, ``specs`` the tools as it sees them; ``rule`` and ``ask`` decide about calls;
-    ``unique_call_id`` keeps ids of calls unique in the session; ``is_stopped`` is true once the
-    run may start nothing new; ``agent`` names the sub-agent whose run this is (None: the session).
+    ``conversation`` is what the model sees now, ``specs`` the tools as it sees them; ``rule`` and
+    ``ask`` decide about calls; ``unique_call_id`` keeps ids of calls unique in the session;
+    ``is_stopped`` is true once the run may start nothing new; ``agent`` names the sub-agent whose
+    run this is (None: the session).
     """
 
     model: Model

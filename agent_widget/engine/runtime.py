@@ -72,14 +72,14 @@ def _chain(task: asyncio.Task[T], future: Future[T]) -> None:
     task.add_done_callback(finished)
 
 
-_engine: tuple[int, EngineThread] | None = None
-_engine_lock = threading.Lock()
+_engines: dict[int, EngineThread] = {}  # by process id: a fork has no threads
+_engines_lock = threading.Lock()
 
 
 def engine_thread() -> EngineThread:
     """The engine of this process, started at the first call (and anew after a fork)."""
-    global _engine
-    with _engine_lock:
-        if _engine is None or _engine[0] != os.getpid():
-            _engine = (os.getpid(), EngineThread())
-        return _engine[1]
+    with _engines_lock:
+        process = os.getpid()
+        if process not in _engines:
+            _engines[process] = EngineThread()
+        return _engines[process]

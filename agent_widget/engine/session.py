@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from msgspec.structs import replace
@@ -119,7 +119,7 @@ class Session:
     async def open(self) -> None:
         """Write the header and tell that the session is there."""
         info = self.model.info
-        cwd = os.getcwd()
+        cwd = str(Path.cwd())
         await self._writer.commit(
             "header",
             {"version": 1, "session_id": self.session_id, "cwd": cwd},
@@ -140,7 +140,7 @@ class Session:
 
     # --- commands ------------------------------------------------------------------------------
 
-    async def send(self, text: str, context: contextvars.Context | None = None) -> ActiveRun:
+    async def send(self, text: Any, context: contextvars.Context | None = None) -> ActiveRun:
         """Admit a user message and start its run.
 
         Raises SessionError INVALID_INPUT for blank text, INPUT_BLOCKED while a run is under way,
@@ -216,7 +216,7 @@ class Session:
 
     def _require_open(self) -> None:
         if self._is_closed:
-            raise SessionClosed()
+            raise SessionClosed
 
     async def _admit(
         self,
@@ -300,7 +300,7 @@ class Session:
             reason, error = "interrupted", None
         except (ModelError, SessionError) as failure:
             reason, error = "error", failure
-        except Exception as failure:
+        except Exception as failure:  # noqa: BLE001  # a bug ends the run, never the session
             message = f"The run failed: {type(failure).__name__}: {failure}"
             reason, error = "error", SessionError("internal", message)
         if run.is_live:

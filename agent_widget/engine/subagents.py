@@ -83,7 +83,7 @@ class AgentTool(Delegate):
     def describe(self, args: Mapping[str, Any]) -> CallText:
         return CallText(args["task"])
 
-    async def execute(self, args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
+    async def execute(self, _args: Mapping[str, Any], _context: ToolContext) -> ToolOutput:
         raise ToolFailure(f"{self.name} can only run inside a session.")
 
     async def run_within(self, ports: Ports, call_id: str, args: dict[str, Any]) -> ToolOutput:

@@ -213,7 +213,7 @@ async def _execute(ports: Ports, call: ProposedCall) -> Outcome:
         return Outcome(error_type=_error_type(error.code), message=error.message)
     except TimeoutError as error:
         return Outcome(error_type="timeout", message=str(error) or "The call timed out.")
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # whatever a tool raises is its result
         return Outcome(message=f"{type(error).__name__}: {error}")
     finally:
         live.close()
@@ -262,7 +262,7 @@ class Delegate(Tool):
 
 
 class _LiveCall:
-    """Carries a running call's reports from any thread to the engine, gathered per turn of its loop."""
+    """Carries a running call's reports from any thread to the engine's loop, gathered per turn."""
 
     def __init__(self, ports: Ports, call_id: str) -> None:
         self._ports = ports

@@ -77,14 +77,14 @@ class Writer:
                 self.emit(event)
 
     def emit(self, event: Event) -> None:
-        """Stamp, fold and publish ``event``. Only streaming progress comes here without a record."""
+        """Stamp, fold and publish ``event``. Only streaming progress comes without a record."""
         stamped = replace(event, session_id=self.session_id, seq=self._seq, ts=self._clock_ms())
         self._seq += 1
         self.view = project(self.view, stamped)
         for listener in tuple(self._listeners):
             try:
                 listener(stamped, self.view)
-            except Exception:
+            except Exception:  # noqa: BLE001  # a listener is not ours
                 _log.exception("a listener failed on %s", stamped.type)
 
 

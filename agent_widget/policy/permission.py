@@ -89,7 +89,8 @@ def read_answer(value: object) -> Decision:
         return Decision("allow_once")
     if value is False or value is None:
         return Decision("deny")
-    if value == "allow_once" or value == "allow_session" or value == "deny":
-        return Decision(value)  # type: ignore[arg-type]
+    match value:
+        case "allow_once" | "allow_session" | "deny":
+            return Decision(value)
     wanted = "True, False, 'allow_once', 'allow_session', 'deny' or a Decision"
     return Decision("deny", f"ask_user returned {value!r}, expected {wanted}", "none")

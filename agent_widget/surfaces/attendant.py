@@ -7,8 +7,10 @@ thread that waits for the run asks at the keyboard. Where neither can be, the an
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from ..policy.permission import Decision, Question
@@ -44,7 +46,8 @@ class WidgetAttendant:
         self._grace_s = grace_s
         self._lock = threading.Lock()
         self._unseen: Question | None = None
-        self._waiting_main = 0
+        self._waits = 0
+        self._greeted = asyncio.Event()
 
     async def attend(self, question: Question) -> Decision:
         """Return only to deny: a click or a typed answer arrives by itself and cancels this."""
@@ -52,7 +55,7 @@ class WidgetAttendant:
             await self._page_greets()
         if self._has_page():
             await asyncio.Event().wait()
-        if self._host.allow_stdin() and self._waiting_main:
+        if self._host.allow_stdin() and self._waits:
             with self._lock:
                 self._unseen = question
             try:
@@ -65,14 +68,23 @@ class WidgetAttendant:
         return Decision("deny", _NO_PAGE, "none")
 
     async def _page_greets(self) -> None:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._grace_s
-        while not self._has_page() and loop.time() < deadline:
-            await asyncio.sleep(0.05)
+        self._greeted = asyncio.Event()
+        if not self._has_page():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._greeted.wait(), self._grace_s)
 
-    def waits(self) -> _MainWait:
-        """Context in which the main thread waits and calls ``tick``."""
-        return _MainWait(self)
+    def page_greeted(self) -> None:
+        """A page shows the widget now; called on the engine's loop."""
+        self._greeted.set()
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """While the main thread waits for a run and calls ``tick``."""
+        self._waits += 1
+        try:
+            yield
+        finally:
+            self._waits -= 1
 
     def tick(self) -> None:
         """Ask at the keyboard when a question has no page; called on the waiting main thread."""
@@ -88,14 +100,3 @@ class WidgetAttendant:
             else Decision(typed.decision, typed.reason)
         )
         self._answer(question.permission_id, decision)
-
-
-class _MainWait:
-    def __init__(self, attendant: WidgetAttendant) -> None:
-        self._attendant = attendant
-
-    def __enter__(self) -> None:
-        self._attendant._waiting_main += 1
-
-    def __exit__(self, *_error: object) -> None:
-        self._attendant._waiting_main -= 1

@@ -1,9 +1,9 @@
 """Mirrors a session's view into browsers and carries their commands back.
 
 The wire (protocol 1): a snapshot trait written only at boundaries, seq-numbered patches by custom
-message, a snapshot message on ``hello``. Patches are gathered to at most ``MAX_FPS`` a second with a
-leading edge: the first token after a pause goes at once. They are numbered here, at the source, so
-that a browser sees every loss and asks for a snapshot.
+message, a snapshot message on ``hello``. Patches are gathered to at most ``MAX_FPS`` a second with
+a leading edge: the first token after a pause goes at once. They are numbered here, at the source,
+so that a browser sees every loss and asks for a snapshot.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from ..core.errors import SessionError
@@ -64,7 +64,11 @@ class Bridge:
     """One session, any number of pages. Lives on the engine's loop."""
 
     def __init__(
-        self, session: Session, transport: Transport, loop: asyncio.AbstractEventLoop
+        self,
+        session: Session,
+        transport: Transport,
+        loop: asyncio.AbstractEventLoop,
+        on_greeting: Callable[[], None] = lambda: None,
     ) -> None:
         self.epoch = session.session_id
         self.seq = 0
@@ -72,6 +76,7 @@ class Bridge:
         self._session = session
         self._transport = transport
         self._loop = loop
+        self._on_greeting = on_greeting
         self._sent = session.view
         self._last_flush_s = float("-inf")
         self._timer: asyncio.TimerHandle | None = None
@@ -114,14 +119,13 @@ class Bridge:
     def _write_trait(self) -> None:
         try:
             self._transport.write_snapshot(trait_snapshot(self.epoch, self.seq, self._sent))
-        except Exception:
+        except Exception:  # noqa: BLE001  # the page may be gone: the run goes on
             _log.warning("the snapshot could not be synced", exc_info=True)
 
     def _send(self, content: dict[str, Any]) -> None:
         try:
             self._transport.send_message(content)
-        except Exception:
-            # The page may be gone, or the kernel shutting down: the run goes on.
+        except Exception:  # noqa: BLE001  # the page may be gone: the run goes on
             _log.warning("a %s message could not be sent", content["kind"], exc_info=True)
 
     # --- browser to kernel ---------------------------------------------------------------------
@@ -143,6 +147,7 @@ class Bridge:
     def _greet(self, content: Content) -> None:
         self._flush()
         self.views.add(str(content.get("view")))
+        self._on_greeting()
         snapshot = {"kind": "snapshot", "protocol": PROTOCOL, "epoch": self.epoch}
         self._send({**snapshot, "seq": self.seq, "view": view_to_wire(self._sent)})
 
@@ -163,7 +168,7 @@ class Bridge:
             code = error.code.upper()
             text = error.message if error.advice is None else f"{error.message} {error.advice}"
             reply |= {"ok": False, "code": code, "message": text}
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # every command is answered
             _log.exception("a command failed")
             text = f"{type(error).__name__}: {error}"
             reply |= {"ok": False, "code": "INTERNAL", "message": text}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -65,7 +64,7 @@ HELPER: Final = Agent(
 )
 
 
-class AgentWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget's base is untyped
+class AgentWidget(anywidget.AnyWidget):
     """A chat with an agent, next to your data.
 
     ``model`` is ``"provider:name"``, a ``Model``, or None: then OPENAI_API_KEY decides, and without
@@ -108,7 +107,7 @@ class AgentWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget's bas
 
     # --- talking -------------------------------------------------------------------------------
 
-    def send(  # type: ignore[override]  # a chat's send takes text; ipywidgets' own still works
+    def send(  # a chat's send takes text; ipywidgets' own still works
         self, content: str | dict[str, Any], buffers: Any = None
     ) -> Run:
         """Say something and return at once; the run goes on by itself.
@@ -160,7 +159,7 @@ class AgentWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget's bas
         """The conversation now: an immutable sequence."""
         return self._chat.session.messages
 
-    def _repr_mimebundle_(self, **kwargs: object) -> Any:
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         self._chat.displayed = DisplayContext.capture()
         view = self._chat.session.view
         fallback = {
@@ -168,7 +167,7 @@ class AgentWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget's bas
             "text/markdown": view_as_markdown(view),
             "text/html": view_as_html(view),
         }
-        bundle = super()._repr_mimebundle_(**kwargs)
+        bundle: Any = super()._repr_mimebundle_(**kwargs)
         if isinstance(bundle, tuple):
             return {**fallback, **_without_text(bundle[0])}, *bundle[1:]
         return {**fallback, **_without_text(bundle or {})}
@@ -235,7 +234,9 @@ class _Chat:
 
     def connect(self) -> None:
         """Join session and browser, once the widget has its comm."""
-        self._bridge = Bridge(self.session, self._widget, self.engine.loop)
+        self._bridge = Bridge(
+            self.session, self._widget, self.engine.loop, self._attendant.page_greeted
+        )
         self._widget.on_msg(self._on_msg)
         comm = self._widget.comm
         if self.tap is not None and comm is not None:
@@ -287,7 +288,7 @@ class _Chat:
     def wait(self, future: Future[RunResult], timeout_s: float | None) -> RunResult:
         if not future.done():
             self.require_waitable()
-        with self._attendant.waits():
+        with self._attendant.waiting():
             return wait_blocking(
                 future,
                 main=self.main,
@@ -300,7 +301,7 @@ class _Chat:
     async def wait_async(self, future: Future[RunResult]) -> RunResult:
         if not future.done():
             self.require_waitable()
-        with self._attendant.waits():
+        with self._attendant.waiting():
             return await wait_async(
                 future,
                 main=self.main,
@@ -350,5 +351,5 @@ def _require_callable(ask_user: object) -> None:
         raise InvalidOptions(f"ask_user is {ask_user!r}, which cannot be called.", advice=advice)
 
 
-if not os.path.exists(STATIC / "widget.js"):  # pragma: no cover - only in an unbuilt checkout
+if not (STATIC / "widget.js").exists():  # pragma: no cover - only in an unbuilt checkout
     raise ImportError("The front end is not built. Run `make lab`, or `pip install -e .`, first.")

@@ -11,8 +11,9 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from types import MethodType
 from typing import Any, Final, Protocol
 
 _FENCE: Final = "\0"
@@ -67,16 +68,44 @@ def _write(stream: Any, text: str) -> bool:
     return True
 
 
+class _RoutedWrite:
+    """``stream.write`` as others see it: to the sink of the caller's context, else to ``inner``."""
+
+    def __init__(self, stream: Any, inner: Callable[[str], Any]) -> None:
+        self._stream = stream
+        self.inner = inner
+
+    def __call__(self, text: str) -> Any:
+        return len(text) if _write(self._stream, text) else self.inner(text)
+
+
 def _routed_class(kind: type[Any]) -> type[Any]:
-    def write(self: Any, text: str) -> Any:
-        return len(text) if _write(self, text) else kind.write(self, text)
+    """``kind`` with a routed ``write``.
+
+    A property, because IPython replaces ``write`` on the stream itself for each cell and puts
+    back afterwards what it found there: its replacement becomes what passes through.
+    """
+
+    def get_write(self: Any) -> _RoutedWrite:
+        return _RoutedWrite(self, vars(self).get("write") or MethodType(kind.write, self))
+
+    def set_write(self: Any, write: Any) -> None:
+        vars(self)["write"] = write.inner if isinstance(write, _RoutedWrite) else write
+
+    def delete_write(self: Any) -> None:
+        vars(self).pop("write", None)
 
     def flush(self: Any) -> None:
         if SINK.get() is None:
             kind.flush(self)
 
-    members = {"write": write, "flush": flush, "_agent_widget_routed": True}
-    return type(kind.__name__, (kind,), {**members, "__module__": kind.__module__})
+    members = {
+        "__module__": kind.__module__,
+        "_agent_widget_routed": True,
+        "write": property(get_write, set_write, delete_write),
+        "flush": flush,
+    }
+    return type(kind.__name__, (kind,), members)
 
 
 class _Proxy:

@@ -1,8 +1,9 @@
 """Difference of two views as operations that turn one's wire form into the other's.
 
 Law: ``apply(wire(old), diff(old, new)) == wire(new)`` for every pair of views; the browser's
-``patch.ts`` obeys the same one, on the vectors in ``tests/vectors/patch.json``. Where the two views
-share structure (they do: see ``core.messages``) the cost is that of what changed, not of the session.
+``patch.ts`` obeys the same one, on the vectors in ``tests/vectors/patch.json``. Where the two
+views share structure (they do: see ``core.messages``) the cost is that of what changed, not of the
+session.
 """
 
 from __future__ import annotations

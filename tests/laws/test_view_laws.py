@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 
 from hypothesis import given
@@ -36,7 +37,7 @@ def test_applying_differences_gives_the_wire_form_of_the_new_view(
     views = views_of(events)
     stops = [0, *sorted(min(cut, len(events)) for cut in cuts), len(events)]
     wire = view_to_wire(views[0])
-    for before, after in zip(stops, stops[1:], strict=False):
+    for before, after in itertools.pairwise(stops):
         wire = apply(wire, diff(views[before], views[after]))
         assert wire == view_to_wire(views[after])
 
