@@ -46,9 +46,9 @@ class RunResult(Struct, frozen=True):
 class ActiveRun:
     """A run under way; lives on the engine's loop, ``future`` may be awaited from any thread."""
 
-    def __init__(self, run_id: str, first_message: int) -> None:
+    def __init__(self, run_id: str) -> None:
         self.run_id = run_id
-        self.first_message = first_message
+        self.first_message = 0  # index of the first message that this run adds
         self.future: Future[RunResult] = Future()
         self.task: asyncio.Task[None] | None = None
         self.is_stopping = False

@@ -26,14 +26,13 @@ from ..core.events import (
     SessionEnded,
     SessionReset,
     SessionStopping,
-    ToolFailed,
     TurnAborted,
     TurnCompleted,
     TurnError,
     TurnStarted,
 )
 from ..core.ids import Clock, IdSource
-from ..core.messages import Conversation, ToolPart
+from ..core.messages import Conversation
 from ..core.state import SessionState
 from ..policy.permission import Decision, Question, Ruling, SessionRules, rule_on
 from ..providers.base import Model
@@ -45,6 +44,7 @@ from .approvals import Approvals, AskUser, Attendant
 from .loop import run_loop
 from .ports import Ports, specs_of
 from .run import ActiveRun, RunResult
+from .toolrun import cancellation, open_calls
 from .writer import Listener, Writer, uncancelled
 
 STOP_GRACE_S: Final = 10.0
@@ -229,7 +229,7 @@ class Session:
         if self._run is not None:
             message = "A run is under way and this session takes no input meanwhile."
             raise SessionError("INPUT_BLOCKED", message, advice="Wait for it, or stop it.")
-        run = ActiveRun(self._new_id("r"), len(self.messages))
+        run = ActiveRun(self._new_id("r"))
         await self._writer.commit(
             "run_admitted",
             {"run_id": run.run_id, "trigger": trigger, **data},
@@ -238,6 +238,7 @@ class Session:
             self._interaction(can_send=False),
         )
         self._run = run
+        run.first_message = len(self.messages)
         loop = asyncio.get_running_loop()
         run.task = loop.create_task(self._drive(run, self._ports(run, loop)), context=context)
         return run
@@ -308,8 +309,8 @@ class Session:
             await uncancelled(self._end(run, reason, None if run.is_stopping else error))
 
     async def _end(self, run: ActiveRun, reason: str, error: SessionError | None) -> None:
-        open_calls = _open_calls(self.state)
-        events: list[Event] = [_cancelled(*found) for found in open_calls]
+        found_open = open_calls(self.state)
+        events: list[Event] = [cancellation(*found) for found in found_open]
         if error is not None:
             events.append(
                 TurnError(
@@ -328,7 +329,7 @@ class Session:
             "run_id": run.run_id,
             "reason": reason,
             "error": None if error is None else {"code": error.code, "message": error.message},
-            "cancelled_calls": [call.id for call, _agent in open_calls],
+            "cancelled_calls": [call.id for call, _agent in found_open],
         }
         marked = [replace(event, run_id=run.run_id) for event in events]
         try:
@@ -384,26 +385,3 @@ class Session:
 
 def _warning(text: str) -> TurnError:
     return TurnError(scope="tools", message=text, recoverable=True, error_kind="duplicate_tool")
-
-
-def _open_calls(
-    state: SessionState, agent_id: str | None = None
-) -> list[tuple[ToolPart, str | None]]:
-    """Open calls with the id of the delegate call they run in, innermost first."""
-    found: list[tuple[ToolPart, str | None]] = []
-    for message in state.messages[-2:]:  # calls of earlier steps are closed
-        for call in message.tool_calls:
-            if call.agent is not None:
-                found += _open_calls(call.agent, call.id)
-            if call.is_open:
-                found.append((call, agent_id))
-    return found
-
-
-def _cancelled(call: ToolPart, agent_id: str | None) -> Event:
-    return ToolFailed(
-        tool_call_id=call.id,
-        error_type="cancelled",
-        message="Cancelled by the user.",
-        agent_id=agent_id,
-    )

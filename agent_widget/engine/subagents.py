@@ -21,7 +21,7 @@ from ..tools.base import CallText, TextBlock, Tool, ToolContext, ToolOutput
 from ..tools.registry import register
 from .loop import run_loop
 from .ports import Ports, specs_of
-from .toolrun import Delegate
+from .toolrun import Delegate, cancellation, open_calls
 
 PREFIX: Final = "delegate_to_"
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,48}\Z")
@@ -93,6 +93,8 @@ class AgentTool(Delegate):
         try:
             reason = await run_loop(nested.ports)
         except asyncio.CancelledError:
+            for call, agent_id in open_calls(nested.state):
+                nested.ports.emit(cancellation(call, agent_id))
             _ended(ports, call_id, "aborted")
             raise
         except ModelError as error:
@@ -114,7 +116,7 @@ class _NestedRun:
         self._outer = outer
         self._call_id = call_id
         self._task = user_message(f"{call_id}-task", task)
-        self._state: SessionState = empty_state()
+        self.state: SessionState = empty_state()
         given = agent.tools
         own = [tool for tool in outer.tools if not isinstance(tool, Delegate)]
         tools = register(own if given is None else given)
@@ -133,11 +135,11 @@ class _NestedRun:
 
     @property
     def last_text(self) -> str:
-        texts = (message.text for message in reversed(self._state.messages))
+        texts = (message.text for message in reversed(self.state.messages))
         return next((text for text in texts if text), "")
 
     def _conversation(self) -> Conversation:
-        messages: list[Message] = [self._task, *self._state.messages]
+        messages: list[Message] = [self._task, *self.state.messages]
         return Conversation.of(messages)
 
     def _emit(self, event: Event) -> None:
@@ -153,7 +155,7 @@ class _NestedRun:
     def _fold(self, event: Event) -> None:
         if event.agent_id is None:
             for action in actions_of(event):
-                self._state = session_reducer(self._state, action)
+                self.state = session_reducer(self.state, action)
 
     def _marked(self, event: Event) -> Event:
         return event if event.agent_id else replace(event, agent_id=self._call_id)

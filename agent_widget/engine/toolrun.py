@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +26,8 @@ from ..core.events import (
     ToolProposed,
     ToolStarted,
 )
+from ..core.messages import ToolPart
+from ..core.state import SessionState
 from ..policy.permission import Decision, Question
 from ..providers.base import CallReady
 from ..tools.base import CallText, Tool, ToolContext, ToolOutput
@@ -308,3 +310,30 @@ class _LiveCall:
         if chunks:
             text = "".join(chunks)
             self._ports.emit(ToolOutputDelta(tool_call_id=self._call_id, chunk=text))
+
+
+# --- calls that a Stop leaves open -------------------------------------------------------------
+
+OpenCall: TypeAlias = tuple[ToolPart, str | None]
+
+
+def open_calls(state: SessionState, agent_id: str | None = None) -> list[OpenCall]:
+    """Open calls, each with the id of the delegate call it runs in, innermost first."""
+    found: list[OpenCall] = []
+    for message in state.messages[-2:]:  # calls of earlier steps are closed
+        for call in message.tool_calls:
+            if call.agent is not None:
+                found += open_calls(call.agent, call.id)
+            if call.is_open:
+                found.append((call, agent_id))
+    return found
+
+
+def cancellation(call: ToolPart, agent_id: str | None) -> ToolFailed:
+    """The end of a call that a Stop cut short."""
+    return ToolFailed(
+        tool_call_id=call.id,
+        error_type="cancelled",
+        message="Cancelled by the user.",
+        agent_id=agent_id,
+    )

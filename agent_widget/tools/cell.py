@@ -216,12 +216,14 @@ def _ends_with_semicolon(code: str) -> bool:
 
 
 def _refuse_input(capture: Capture, *args: Any, **kwargs: Any) -> NoReturn:  # noqa: ARG001
+    __tracebackhide__ = True
     raise RuntimeError(
         "input() has nobody to answer it here. Put the value into the code, or ask the user."
     )
 
 
 def _refuse_exit(capture: Capture) -> NoReturn:  # noqa: ARG001
+    __tracebackhide__ = True
     raise RuntimeError("exit() and quit() do not stop the kernel from here.")
 
 

@@ -30,6 +30,7 @@ class _Standing:
         original = getattr(detour.owner, detour.name)
 
         def dispatch(*args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True  # IPython's tracebacks leave such frames out
             capture = current_capture()
             if capture in cells:
                 return detour.replacement(capture, *args, **kwargs)

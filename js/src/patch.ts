@@ -27,7 +27,7 @@ function applied(document: unknown, op: unknown): unknown {
   const onWindow = path.length === 1 && path[0] === "messages";
   switch (name) {
     case "set":
-      return edited(document, path, 0, () => argument);
+      return onWindow ? GAP : edited(document, path, 0, () => argument, true);
     case "append":
       if (typeof argument !== "string") return GAP;
       return edited(document, path, 0, (leaf) => (typeof leaf === "string" ? leaf + argument : GAP));
@@ -42,16 +42,22 @@ function applied(document: unknown, op: unknown): unknown {
   }
 }
 
-function edited(node: unknown, path: readonly (string | number)[], depth: number, change: Change): unknown {
+function edited(
+  node: unknown,
+  path: readonly (string | number)[],
+  depth: number,
+  change: Change,
+  creates = false,
+): unknown {
   if (depth === path.length) return change(node);
   const key = path[depth]!;
   if (depth === 1 && path[0] === "messages" && isWindow(node)) {
     if (!isIndex(key)) return GAP;
     if (key < node.first) return IGNORED;
-    const items = child(node.items, key - node.first, path, depth, change);
+    const items = child(node.items, key - node.first, path, depth, change, creates);
     return typeof items === "symbol" ? items : { ...node, items };
   }
-  return child(node, key, path, depth, change);
+  return child(node, key, path, depth, change, creates);
 }
 
 function child(
@@ -60,15 +66,18 @@ function child(
   path: readonly (string | number)[],
   depth: number,
   change: Change,
+  creates: boolean,
 ): unknown {
   if (Array.isArray(node)) {
     if (!isIndex(key) || key >= node.length) return GAP;
-    const value = edited(node[key], path, depth + 1, change);
+    const value = edited(node[key], path, depth + 1, change, creates);
     return typeof value === "symbol" ? value : node.with(key, value);
   }
   if (typeof node !== "object" || node === null || typeof key !== "string") return GAP;
-  if (!Object.hasOwn(node, key)) return GAP;
-  const value = edited((node as Record<string, unknown>)[key], path, depth + 1, change);
+  const known = Object.hasOwn(node, key);
+  if (!known && !(creates && depth === path.length - 1 && key !== "__proto__")) return GAP;
+  const before = known ? (node as Record<string, unknown>)[key] : undefined;
+  const value = edited(before, path, depth + 1, change, creates);
   return typeof value === "symbol" ? value : { ...node, [key]: value };
 }
 

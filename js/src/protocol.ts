@@ -19,6 +19,8 @@ export interface SessionView {
   error: ErrorView | null;
   notices: Notice[];
   usage: Usage | null;
+  /** Calls whose arguments are still arriving. */
+  drafts?: Draft[];
   messages: MessageWindow;
 }
 
@@ -32,6 +34,11 @@ export interface ErrorView {
   code: string | null;
   message: string;
   advice?: string | null;
+}
+
+export interface Draft {
+  name: string;
+  arguments: string;
 }
 
 export interface Notice {

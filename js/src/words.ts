@@ -72,8 +72,9 @@ export const DECISIONS: Record<Decision, string> = {
   deny: "Deny",
 };
 
-/** A duration for people: "0.4 s", "12 s", "3 min 05 s". */
+/** A duration for people: "40 ms", "0.4 s", "12 s", "3 min 05 s". */
 export function durationInWords(milliseconds: number): string {
+  if (milliseconds < 100) return `${Math.round(milliseconds)} ms`;
   const seconds = milliseconds / 1000;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 60) return `${Math.round(seconds)} s`;

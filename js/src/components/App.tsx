@@ -1,8 +1,9 @@
 import type { VNode } from "preact";
 import { useCallback, useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import type { TailFollower } from "../follow";
-import { canSend, type SessionView } from "../protocol";
+import { canSend, type Draft, type SessionView } from "../protocol";
 import type { Session } from "../session";
+import { visible } from "../text/escapes";
 import { composed, emptyComposer, type Sending, ToolsContext, type ViewTools } from "../ui-state";
 import { CONNECTIONS, refusalInWords, statusInWords } from "../words";
 import { announcementAfter } from "./announce";
@@ -63,6 +64,7 @@ function SendingRow({ sending, view }: { sending: Sending; view: SessionView }):
 
 function Working({ view }: { view: SessionView }): VNode | null {
   if (view.status !== "streaming" || view.question) return null;
+  if (view.drafts && view.drafts.length > 0) return <Drafts drafts={view.drafts} />;
   const last = view.messages.items.at(-1)?.parts.at(-1);
   const visibleWork = last?.type === "text" || (last?.type === "tool" && last.state === "running");
   if (visibleWork && view.phase !== "stopping" && view.phase !== "retrying") return null;
@@ -71,6 +73,24 @@ function Working({ view }: { view: SessionView }): VNode | null {
       <Spinner />
       {statusInWords(view)}…
     </p>
+  );
+}
+
+const DRAFT_CHARS = 120;
+
+function Drafts({ drafts }: { drafts: Draft[] }): VNode {
+  return (
+    <>
+      {drafts.map((draft, index) => (
+        <p key={index} class="working draft">
+          <Spinner />
+          <span class="card-name">{visible(draft.name)}</span>
+          <span class="card-call" dir="ltr">
+            {visible(draft.arguments.slice(-DRAFT_CHARS).replace(/\s+/g, " "))}
+          </span>
+        </p>
+      ))}
+    </>
   );
 }
 

@@ -61,13 +61,11 @@ export const MessageRow = memo((props: RowProps): VNode => {
 interface MessagesProps {
   items: Message[];
   streaming: boolean;
-  /** Who answers. */
   author: string;
-  /** Who asks; in a nested run it is the agent above. */
-  asker?: string;
 }
 
-export function Messages({ items, streaming, author, asker = "Task" }: MessagesProps): VNode {
+/** The messages of a nested run; its heading already names the agent. */
+export function Messages({ items, streaming, author }: MessagesProps): VNode {
   return (
     <>
       {items.map((message, index) => (
@@ -75,8 +73,8 @@ export function Messages({ items, streaming, author, asker = "Task" }: MessagesP
           key={message.mid}
           message={message}
           growing={streaming && index === items.length - 1}
-          author={message.role === "user" ? asker : visible(author)}
-          labelled={items[index - 1]?.role !== message.role}
+          author={message.role === "user" ? "Task" : visible(author)}
+          labelled={message.role === "user"}
         />
       ))}
     </>

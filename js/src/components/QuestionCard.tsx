@@ -10,6 +10,9 @@ import { Hand } from "./Icons";
 /** A question cannot be answered in its first moment: a click or Enter may have been meant for something else. */
 export const ARMING_MS = 500;
 
+/** About as many lines as are in sight without scrolling. */
+const VISIBLE_LINES = 8;
+
 type Stage = "arming" | "open" | "sent" | "slow";
 
 /** Focus goes to Deny when it was in this view (but not in a draft) or nowhere; else it stays where it is. */
@@ -26,7 +29,7 @@ function mayTakeFocus(element: Element): boolean {
 interface Props {
   question: Question;
   waiting: number;
-  /** Whether this view may still answer; false once it did. */
+  /** The questions this view has answered. */
   answered: Set<string>;
   reachable: boolean;
   onRefused: (reason: string) => void;
@@ -70,6 +73,7 @@ export function QuestionCard(props: Props): VNode {
     else void answer(decision);
   };
   const inert = stage !== "open" || !reachable;
+  const lines = question.text.trimEnd().split("\n").length;
   const titleId = `q-${question.pid}`;
   const order = (["deny", "allow_session", "allow_once"] as const).filter((option) =>
     question.options.includes(option),
@@ -82,6 +86,7 @@ export function QuestionCard(props: Props): VNode {
           {question.agent && <>{visible(question.agent)} asks: </>}
           Allow <code>{visible(question.tool)}</code> to run?
         </h2>
+        {lines > VISIBLE_LINES && <span class="waiting">{lines} lines: scroll to read all</span>}
         {waiting > 0 && <span class="waiting">{waiting} more waiting</span>}
       </div>
       {question.reason && (

@@ -1,7 +1,8 @@
-import type { VNode } from "preact";
+import { Fragment, type VNode } from "preact";
 import { useState } from "preact/hooks";
 import { memo } from "../memo";
 import type { Block, ToolPart, ToolState } from "../protocol";
+import { plainText } from "../text/ansi";
 import { visible } from "../text/escapes";
 import { useTools } from "../ui-state";
 import { durationInWords, TOOL_STATES } from "../words";
@@ -46,16 +47,33 @@ export function callInOneLine(part: ToolPart): string {
     .join(", ");
 }
 
-const isEmptyInput = (input: unknown): boolean =>
-  input === null ||
-  input === undefined ||
-  (typeof input === "object" && Object.keys(input as object).length === 0);
+const isShortScalar = (value: unknown): boolean =>
+  typeof value !== "object" ? String(value).length <= 200 : value === null;
 
 function Call({ part }: { part: ToolPart }): VNode | null {
-  if (part.code) return <CodeBlock text={part.code.text} language={part.code.language} />;
-  if (isEmptyInput(part.input)) return null;
-  return <CodeBlock text={JSON.stringify(part.input, null, 2)} language="json" />;
+  const { code, input } = part;
+  if (code) return <CodeBlock text={code.text} language={code.language} />;
+  if (input === null || input === undefined) return null;
+  const entries = typeof input === "object" && !Array.isArray(input) ? Object.entries(input) : null;
+  if (entries === null || !entries.every(([, value]) => isShortScalar(value))) {
+    return <CodeBlock text={JSON.stringify(input, null, 2)} language="json" />;
+  }
+  if (entries.length === 0) return null;
+  return (
+    <dl class="arguments" dir="ltr">
+      {entries.map(([name, value]) => (
+        <Fragment key={name}>
+          <dt>{visible(name)}</dt>
+          <dd>{visible(JSON.stringify(value))}</dd>
+        </Fragment>
+      ))}
+    </dl>
+  );
 }
+
+// A traceback among the outputs ends with the error's message.
+const isToldBy = (output: Block[] | null, message: string): boolean =>
+  output?.some((block) => block.type === "text" && plainText(block.text).includes(message)) ?? false;
 
 function Body({ part }: { part: ToolPart }): VNode {
   return (
@@ -65,7 +83,9 @@ function Body({ part }: { part: ToolPart }): VNode {
       {part.output?.map((block, index) => (
         <Output key={index} block={block} tool={visible(part.name)} />
       ))}
-      {part.error && <TextOutput text={part.error.message} />}
+      {part.error && !isToldBy(part.output, part.error.message) && (
+        <TextOutput text={part.error.message} />
+      )}
     </div>
   );
 }
@@ -89,7 +109,7 @@ export const ToolCard = memo(({ part }: { part: ToolPart }): VNode => {
         </span>
         <span class="card-name">{visible(part.name)}</span>
         <span class="card-call" dir="ltr">
-          {visible(callInOneLine(part))}
+          {open ? "" : visible(callInOneLine(part))}
         </span>
         <span class="card-state">{TOOL_STATES[part.state] ?? part.state}</span>
         {part.duration_ms !== null && part.state !== "running" && (

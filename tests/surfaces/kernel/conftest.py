@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from importlib.metadata import version
 
 import pytest
 
 from tests.support.chromium import in_ci
-from tests.surfaces.kernel.kernels import NoKernel, RealKernel, installed
-
-OWN = version("ipykernel")
-# 6.17.1 is what Colab pins; 7.1 and 7.3 route comms differently, and 7.4 differently again.
-RELEASES = ["6.17.1", "6.31.0", "7.1.0", "7.3.0", OWN]
+from tests.surfaces.kernel.kernels import OWN, RELEASES, NoKernel, RealKernel, installed
 
 
-@pytest.fixture(scope="session", params=list(dict.fromkeys(RELEASES)))
+@pytest.fixture(scope="session", params=RELEASES)
 def kernel(request: pytest.FixtureRequest) -> Iterator[RealKernel]:
     """A running kernel, shared by all tests of one release."""
     try:

@@ -74,6 +74,30 @@ class Kit:
     def on_interrupt(self) -> None:
         self.stopped += 1
 
+    def ends_when_stopped(self, name: str) -> None:
+        """As the engine's runs: stopping one ends it, soon, on another thread."""
+        run = self.run(name)
+
+        def wait_for_stop() -> None:
+            while not self.stopped:
+                time.sleep(0.01)
+            run.set_result("stopped")
+
+        Thread(wait_for_stop)
+
+    def watch_main(self, seconds: float) -> list[str | None]:
+        """All that ``waits_for`` says in that time."""
+        said: set[str | None] = set()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            said.add(self.main.waits_for())
+            time.sleep(0.02)
+        return sorted(said, key=str)
+
+    def say(self, text: str) -> None:
+        print(text, flush=True)
+        self.tell(said=text)
+
     def wait(self, future: Future[Any], timeout_s: float | None = 10) -> Any:
         """As run.result()."""
         return wait_blocking(

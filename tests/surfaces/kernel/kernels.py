@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,11 @@ from jupyter_client.manager import KernelManager
 
 REPOSITORY = Path(__file__).parents[3]
 DEADLINE_S = 20.0
+OWN = version("ipykernel")
+# 6.17.1 is what Colab pins; 7.1 and 7.3 route comms differently, and 7.4 differently again.
+WITHOUT_SUBSHELLS = ["6.17.1", "6.31.0"]
+WITH_SUBSHELLS = list(dict.fromkeys(["7.1.0", "7.3.0", OWN]))
+RELEASES = [*WITHOUT_SUBSHELLS, *WITH_SUBSHELLS]
 KIT = "from tests.surfaces.kernel.inkernel import *; kit = Kit()"
 
 

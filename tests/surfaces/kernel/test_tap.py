@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.surfaces.kernel.kernels import RealKernel
+from tests.surfaces.kernel.kernels import WITH_SUBSHELLS, RealKernel
 
 WAITS = {
     "await run": "await kit.awaited(kit.run({0!r}), {1})",
@@ -47,12 +47,11 @@ def test_a_click_passes_a_foreign_cell_wherever_the_kernel_has_a_shell_thread(
     assert clicked(kernel, FOREIGN[foreign], timeout_s=timeout_s, subshell=None) is possible
 
 
+@pytest.mark.parametrize("kernel", WITH_SUBSHELLS, indirect=True)
 @pytest.mark.parametrize("situation", [*WAITS, *FOREIGN])
 def test_a_click_sent_to_a_subshell_arrives_by_the_tap_too(
     kernel: RealKernel, situation: str
 ) -> None:
-    if not kernel.has_shell_thread:
-        pytest.skip(f"ipykernel {kernel.version} has no subshells")
     code = (WAITS | FOREIGN)[situation]
     assert clicked(kernel, code, timeout_s=10, subshell=kernel.subshell())
 

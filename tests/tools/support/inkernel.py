@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
-import os
 import signal
 import threading
 from collections.abc import Callable, Coroutine
@@ -16,6 +15,11 @@ import msgspec
 
 from agent_widget.core.errors import SessionError
 from agent_widget.tools import Tool, ToolContext, ToolOutput, notebook_tools
+
+
+def interrupt_main_thread() -> None:
+    """SIGINT to that very thread: one sent to the process need not wake it from a sleep."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 class KernelMain:
@@ -67,7 +71,7 @@ class KernelMain:
         if future in self.tasks:
             self.loop.call_soon_threadsafe(self.tasks[future].cancel)
         elif not future.done():
-            os.kill(os.getpid(), signal.SIGINT)
+            interrupt_main_thread()
 
     def waits_for(self) -> str | None:
         return self.reason

@@ -6,6 +6,7 @@ import json
 import os
 import queue
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +18,22 @@ DEADLINE_S = 30.0
 OUTPUTS = frozenset({"stream", "display_data", "update_display_data", "execute_result", "error"})
 
 
-class Cell(dict[str, Any]):
-    """The outputs of one request, as ``[kind, text]``, and its reply."""
-
-
 class Kernel:
     """One kernel; ``outputs`` are all it ever published, as (request, kind, text)."""
 
-    def __init__(self) -> None:
+    def __init__(self, first_on_path: Path | None = None) -> None:
         self.manager = KernelManager(kernel_name="python3")
-        self.manager.start_kernel(env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
+        # With pytest's mark in its environment a kernel would not watch its descriptors.
+        environ = {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
+        path = [str(folder) for folder in (first_on_path, REPOSITORY) if folder is not None]
+        self.manager.start_kernel(env={**environ, "PYTHONPATH": os.pathsep.join(path)})
         self.client: BlockingKernelClient = self.manager.blocking_client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=60)
         self.outputs: list[tuple[str, str, str]] = []
         self.idle: set[str] = set()
-        self.run("from tests.tools.support.inkernel import *\nkit = Kit()")
+        self.seen: dict[str, list[tuple[str, str]]] = {}
+        self.run("from tests.tools.support.inkernel import Kit\nkit = Kit()")
 
     def close(self) -> None:
         self.client.stop_channels()
@@ -44,11 +45,24 @@ class Kernel:
 
     def end(self, request: str) -> list[tuple[str, str]]:
         """What the front end shows below that cell."""
+        return self.until(request, lambda: request in self.idle)
+
+    def until(self, request: str, holds: Callable[[], bool]) -> list[tuple[str, str]]:
+        """What the front end shows below that cell once ``holds()``."""
         deadline = time.monotonic() + DEADLINE_S
-        while request not in self.idle:
-            assert time.monotonic() < deadline, f"{request} did not end: {self.outputs}"
+        while not holds():
+            assert time.monotonic() < deadline, self.outputs
             self._take(0.2)
-        return self.shown(request)
+        self.seen[request] = self.shown(request)
+        return self.seen[request]
+
+    def unexpected(self) -> list[tuple[str, str]]:
+        """Outputs of no cell of ours, and of cells that had ended before."""
+        last = self.begin("")
+        self.until(last, lambda: last in self.idle)
+        owners = {owner for owner, _, _ in self.outputs}
+        grown = [o for owner in owners for o in self.shown(owner)[len(self.seen.get(owner, [])) :]]
+        return grown
 
     def shown(self, request: str) -> list[tuple[str, str]]:
         return [(kind, text) for owner, kind, text in self.outputs if owner == request]

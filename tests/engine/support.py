@@ -1,0 +1,117 @@
+"""A session on the test's own loop, with all it published and stored."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from agent_widget.core.events import Event, PermissionRequested
+from agent_widget.engine.approvals import AskUser
+from agent_widget.engine.run import RunResult
+from agent_widget.engine.session import Session
+from agent_widget.engine.subagents import Agent, AgentTool
+from agent_widget.policy.permission import Decision, Question
+from agent_widget.providers.base import Model
+from agent_widget.store.base import Record
+from agent_widget.store.memory import MemoryStore
+from agent_widget.surfaces.kernel.scriptthread import ScriptMainThread
+from agent_widget.testing.doubles import ScriptedModel, Step
+from agent_widget.tools import register
+
+
+class Person:
+    """An attendant that only clicks: the test reads ``asked`` and answers through the session."""
+
+    def __init__(self) -> None:
+        self.asked: asyncio.Queue[Question] = asyncio.Queue()
+
+    async def attend(self, question: Question) -> Decision:
+        self.asked.put_nowait(question)
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+
+class FailingStore(MemoryStore):
+    """Refuses the records of ``kinds``."""
+
+    def __init__(self, kinds: Iterable[str] = ()) -> None:
+        super().__init__()
+        self.kinds = {*kinds}
+
+    async def append(self, session_id: str, record: Record) -> None:
+        if record.kind in self.kinds:
+            raise OSError(28, "No space left on device")
+        await super().append(session_id, record)
+
+
+class Case:
+    """A session under test."""
+
+    def __init__(self, session: Session, store: MemoryStore, person: Person) -> None:
+        self.session = session
+        self.store = store
+        self.person = person
+        self.events: list[Event] = []
+        session.subscribe(lambda event, _view: self.events.append(event))
+
+    async def send(self, text: str) -> RunResult:
+        run = await self.session.send(text)
+        return await asyncio.wrap_future(run.future)
+
+    async def retry(self) -> RunResult:
+        run = await self.session.retry()
+        return await asyncio.wrap_future(run.future)
+
+    async def question(self) -> Question:
+        return await asyncio.wait_for(self.person.asked.get(), 5)
+
+    async def records(self) -> Sequence[Record]:
+        return await self.store.load(self.session.session_id)
+
+    async def kinds(self) -> list[str]:
+        return [record.kind for record in await self.records()]
+
+    def types(self, *only: str) -> list[str]:
+        return [event.type for event in self.events if not only or event.type in only]
+
+    def asked(self) -> list[PermissionRequested]:
+        return [event for event in self.events if isinstance(event, PermissionRequested)]
+
+
+@asynccontextmanager
+async def opened(
+    model: Model | Sequence[Step],
+    tools: Iterable[Callable[..., Any]] = (),
+    *,
+    agents: Sequence[Agent] = (),
+    ask_user: AskUser | None = None,
+    attended: bool = True,
+    store: MemoryStore | None = None,
+    **options: Any,
+) -> AsyncIterator[Case]:
+    """A session with scripted steps, open until the block ends."""
+    client = model if isinstance(model, Model) else ScriptedModel(model)
+    person, own_store = Person(), store or MemoryStore()
+    ticks = itertools.count(1_000)
+    numbers = itertools.count(1)
+    session = Session(
+        model=client,
+        tools=register([*tools, *(AgentTool(agent) for agent in agents)]),
+        system="Be brief.",
+        store=own_store,
+        main=ScriptMainThread(),
+        clock_ms=lambda: next(ticks),
+        new_id=lambda prefix: f"{prefix}-{next(numbers)}",
+        ask_user=ask_user,
+        attendant=person if attended else None,
+        **options,
+    )
+    case = Case(session, own_store, person)
+    await session.open()
+    try:
+        yield case
+    finally:
+        await session.close()

@@ -1,0 +1,230 @@
+"""Questions: asked one at a time, answered once, denied when nobody can answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from agent_widget import tool
+from agent_widget.core.errors import SessionError
+from agent_widget.core.events import PermissionDecided
+from agent_widget.engine.subagents import Agent
+from agent_widget.policy.permission import Decision, Question
+from agent_widget.testing.doubles import ScriptedModel, call, text
+from tests.engine.support import Case, opened
+
+pytestmark = pytest.mark.anyio
+
+RAN: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_ran() -> None:
+    RAN.clear()
+
+
+@tool
+def change(name: str) -> str:
+    """Change something."""
+    RAN.append(name)
+    return f"changed {name}"
+
+
+@tool(read_only=True)
+def look(name: str) -> str:
+    """Look at something."""
+    return name
+
+
+def decisions(case: Case) -> list[tuple[str, str]]:
+    found = [event for event in case.events if isinstance(event, PermissionDecided)]
+    return [(event.decision, event.decision_source) for event in found]
+
+
+STEPS = [[call("change", {"name": "a"})], [text("end")]]
+
+
+async def test_allow_once_runs_this_call_and_asks_again_for_the_next() -> None:
+    steps = [[call("change", {"name": "a"})], [call("change", {"name": "b"})], [text("end")]]
+    async with opened(steps, [change]) as case:
+        run = await case.session.send("go")
+        for name in "ab":
+            question = await case.question()
+            assert question.args == {"name": name}
+            assert not RAN or RAN == ["a"]
+            assert case.session.view.phase == "awaiting_confirmation"
+            case.session.decide(question.permission_id, "allow_once")
+        assert (await asyncio.wrap_future(run.future)).text == "end"
+        assert RAN == ["a", "b"]
+        assert decisions(case) == [("allow", "user")] * 2
+
+
+async def test_allow_for_the_session_asks_no_more_for_that_tool() -> None:
+    steps = [
+        [call("change", {"name": "a"}), call("change", {"name": "b"})],
+        [call("change", {"name": "c"})],
+        [text("end")],
+    ]
+    async with opened(steps, [change]) as case:
+        run = await case.session.send("go")
+        question = await case.question()
+        case.session.decide(question.permission_id, "allow_session")
+        await asyncio.wrap_future(run.future)
+        assert RAN == ["a", "b", "c"]
+        assert decisions(case) == [("allow", "user"), ("allow", "rule"), ("allow", "rule")]
+        assert case.person.asked.empty()
+
+
+async def test_deny_with_a_reason_is_cancelled_and_the_model_reads_the_reason() -> None:
+    model = ScriptedModel(STEPS)
+    async with opened(model, [change]) as case:
+        run = await case.session.send("go")
+        question = await case.question()
+        case.session.decide(question.permission_id, "deny", "use the copy")
+        await asyncio.wrap_future(run.future)
+        [part] = model.requests[1].messages[-1].tool_calls
+        assert part.state == "cancelled"
+        assert "use the copy" in str(part.error)
+        assert RAN == []
+        assert decisions(case) == [("deny", "user")]
+
+
+async def test_two_calls_of_one_tool_ask_one_after_the_other_and_the_right_one_waits() -> None:
+    steps = [[call("change", {"name": "a"}), call("change", {"name": "b"})], [text("end")]]
+    async with opened(steps, [change]) as case:
+        run = await case.session.send("go")
+        for name, states in [
+            ("a", ["awaiting-confirmation", "running"]),
+            ("b", ["cancelled", "awaiting-confirmation"]),
+        ]:
+            question = await case.question()
+            assert question.args == {"name": name}
+            assert [part.state for part in case.session.messages[-1].tool_calls] == states
+            case.session.decide(question.permission_id, "deny")
+        await asyncio.wrap_future(run.future)
+        assert RAN == []
+
+
+async def test_late_repeated_and_forged_answers_change_nothing() -> None:
+    async with opened(STEPS, [change]) as case:
+        run = await case.session.send("go")
+        question = await case.question()
+        for pid, answer, code in [
+            ("p-forged", "allow_once", "QUESTION_CLOSED"),
+            (question.permission_id, "allow_everything", "INVALID_INPUT"),
+            (question.permission_id, None, "INVALID_INPUT"),
+        ]:
+            with pytest.raises(SessionError) as caught:
+                case.session.decide(pid, answer)
+            assert caught.value.code == code
+        case.session.decide(question.permission_id, "deny")
+        with pytest.raises(SessionError) as caught:
+            case.session.decide(question.permission_id, "allow_once")
+        assert caught.value.code == "QUESTION_CLOSED"
+        await asyncio.wrap_future(run.future)
+        with pytest.raises(SessionError):
+            case.session.decide(question.permission_id, "allow_once")
+        assert RAN == []
+
+
+async def test_read_only_tools_ask_nothing() -> None:
+    async with opened([[call("look", {"name": "a"})], [text("end")]], [look]) as case:
+        assert (await case.send("go")).ok
+        assert not case.asked()
+        assert decisions(case) == [("allow", "mode")]
+
+
+async def test_without_anybody_it_is_denied_and_one_notice_says_why() -> None:
+    steps = [[call("change", {"name": "a"}), call("change", {"name": "b"})], [text("end")]]
+    async with opened(steps, [change], attended=False) as case:
+        await case.send("go")
+        assert RAN == []
+        assert decisions(case) == [("deny", "none")] * 2
+        assert [part.state for part in case.session.messages[1].tool_calls] == ["error"] * 2
+        [notice] = case.session.view.notices
+        assert notice.code == "nobody_to_ask"
+        assert "ask_user" in notice.message
+
+
+async def raising(_question: Question) -> bool:
+    raise RuntimeError("the guard fell over")
+
+
+async def allowing(_question: Question) -> bool:
+    return True
+
+
+@pytest.mark.parametrize(
+    ("ask_user", "ran", "decision"),
+    [
+        (lambda _q: True, ["a"], ("allow", "user")),
+        (lambda _q: "allow_once", ["a"], ("allow", "user")),
+        (allowing, ["a"], ("allow", "user")),
+        (lambda q: Decision("deny", f"not {q.tool}"), [], ("deny", "user")),
+        (lambda _q: False, [], ("deny", "user")),
+        (lambda _q: None, [], ("deny", "user")),
+        (lambda _q: "yes please", [], ("deny", "none")),
+        (lambda _q: 1, [], ("deny", "none")),
+        (raising, [], ("deny", "none")),
+        (lambda _q: 1 / 0, [], ("deny", "none")),
+    ],
+)
+async def test_what_ask_user_returns_decides_and_anything_unclear_denies(
+    ask_user: Any, ran: list[str], decision: tuple[str, str]
+) -> None:
+    async with opened(STEPS, [change], ask_user=ask_user) as case:
+        assert (await case.send("go")).ok
+        assert ran == RAN
+        assert decisions(case) == [decision]
+        assert case.session.view.question is None  # code was asked, no card shows buttons
+
+
+async def test_the_question_holds_exactly_what_will_run() -> None:
+    weird = "ok\u202e\n" + "x" * 5000
+    async with opened([[call("change", {"name": weird})], [text("end")]], [change]) as case:
+        run = await case.session.send("go")
+        question = await case.question()
+        assert question.args == {"name": weird}
+        shown = case.session.view.question
+        assert shown is not None
+        assert len(shown.text) >= len(weird)
+        case.session.decide(question.permission_id, "allow_once")
+        await asyncio.wrap_future(run.future)
+        assert [weird] == RAN
+
+
+async def test_a_helper_asks_in_its_own_name_and_its_denial_is_its_own() -> None:
+    helper = Agent("buyer", "Buys.", tools=[change])
+    model = ScriptedModel(
+        [
+            [call("delegate_to_buyer", {"task": "buy a mug"}, id="d1")],
+            [text("I try."), call("change", {"name": "cart"}, id="c1")],
+            [text("not allowed")],
+            [text("The buyer may not.")],
+        ]
+    )
+    async with opened(model, [look], agents=[helper]) as case:
+        run = await case.session.send("go")
+        question = await case.question()
+        assert question.agent == "buyer"
+        case.session.decide(question.permission_id, "deny")
+        assert (await asyncio.wrap_future(run.future)).text == "The buyer may not."
+        [delegate] = case.session.messages[1].tool_calls
+        assert delegate.state == "done"
+        assert delegate.agent is not None
+        nested = [(m.text, [part.state for part in m.tool_calls]) for m in delegate.agent.messages]
+        assert nested == [("I try.", ["cancelled"]), ("not allowed", [])]
+        assert "not allowed" in str(delegate.output)
+        first_of_helper = model.requests[1]
+        assert [spec.name for spec in first_of_helper.tools] == ["change"]
+        assert [m.text for m in first_of_helper.messages] == ["buy a mug"]
+        assert RAN == []
+
+
+async def test_a_helper_has_the_tools_of_its_session_but_no_helpers_of_its_own() -> None:
+    model = ScriptedModel([[call("delegate_to_h", {"task": "t"})], [text("x")], [text("y")]])
+    async with opened(model, [look, change], agents=[Agent("h", "Helps.")]) as case:
+        await case.send("go")
+        assert [spec.name for spec in model.requests[1].tools] == ["look", "change"]
