@@ -105,7 +105,7 @@ def read_reply(response: httpx.Response, body: bytes, grant: Grant) -> Reply:
 
 def stream_reply(words: str, code: str, grant: Grant) -> Reply:
     """What an error inside a stream says; ``code`` holds its code and type, lower case."""
-    numbers = [int(word) for word in code.split() if re.fullmatch(r"[45]\d\d", word)]
+    numbers = [int(word) for word in code.split() if re.fullmatch(r"[45][0-9]{2}", word)]
     known = [status for words_, status in _STATUS_OF_CODE if any(word in code for word in words_)]
     status = (numbers or known or [500])[0]
     return Reply(status, grant.masked(words), code, in_stream=True)
@@ -284,7 +284,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "").strip()
-        if re.fullmatch(r"\d{1,12}(\.\d{1,6})?", value):
+        if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,6})?", value):
             return float(value) * unit_s
     until = _http_date(headers.get("retry-after", ""))
     if until is None:

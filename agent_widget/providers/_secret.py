@@ -43,22 +43,17 @@ class Credentials:
 
     async def current(self) -> Grant:
         """Key and headers for one request. Raises ModelError when the key function fails."""
-        key = self._key
-        if key is None or isinstance(key, str):
-            return Grant(key, self._headers)
-        try:
-            fresh = await asyncio.to_thread(key)
-            if not isinstance(fresh, str):
-                raise TypeError(type(fresh).__name__)
-            return Grant(_checked_key(fresh), self._headers)
-        except Exception as error:  # noqa: BLE001 - anything may go wrong in the user's function
-            # Only the type is told: the text of the error may hold the key.
-            problem = type(error).__name__
-        raise ModelError(
-            "chat_disabled",
-            f"The api_key function did not return a key ({problem}).",
-            advice="It must return the key as text without spaces.",
-        )
+        if callable(self._key):
+            grant, problem = await asyncio.to_thread(_granted_by, self._key, self._headers)
+        else:
+            grant, problem = Grant(self._key, self._headers), ""
+        if grant is None:
+            raise ModelError(
+                "chat_disabled",
+                f"The api_key function did not return a key ({problem}).",
+                advice="It must return the key as text without spaces.",
+            )
+        return grant
 
     def __repr__(self) -> str:
         return "Credentials(***)"
@@ -92,6 +87,20 @@ class Grant(httpx.Auth):
 
     def __repr__(self) -> str:
         return "Grant(***)"
+
+
+def _granted_by(key: Callable[[], str], headers: Mapping[str, str]) -> tuple[Grant | None, str]:
+    """What ``key`` grants now, or None and the type of the error.
+
+    Raises nothing: text and traceback of an error may hold the key.
+    """
+    try:
+        fresh: object = key()
+        if not isinstance(fresh, str):
+            return None, f"it returned a {type(fresh).__name__}"
+        return Grant(_checked_key(fresh), headers), ""
+    except Exception as error:  # noqa: BLE001 - anything may go wrong in the user's function
+        return None, type(error).__name__
 
 
 def _without(text: str, secret: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import ssl
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -74,7 +73,6 @@ class RawServer:
     replies: list[Reply] = field(default_factory=list)
     requests: list[Received] = field(default_factory=list)
     port: int = 0
-    scheme: str = "http"
     connections: int = 0
     """Connections ever opened."""
     open_connections: int = 0
@@ -82,7 +80,7 @@ class RawServer:
 
     @property
     def url(self) -> str:
-        return f"{self.scheme}://127.0.0.1:{self.port}/v1"
+        return f"http://127.0.0.1:{self.port}/v1"
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Return once ``holds()`` is true; fails after 10 s."""
@@ -144,11 +142,9 @@ async def _read_request(reader: asyncio.StreamReader) -> Received | None:
 
 
 @asynccontextmanager
-async def serving(
-    *replies: Reply, certificate: ssl.SSLContext | None = None
-) -> AsyncIterator[RawServer]:
-    server = RawServer([*replies], scheme="https" if certificate else "http")
-    listener = await asyncio.start_server(server.handle, "127.0.0.1", 0, ssl=certificate)
+async def serving(*replies: Reply) -> AsyncIterator[RawServer]:
+    server = RawServer([*replies])
+    listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
     server.port = listener.sockets[0].getsockname()[1]
     try:
         yield server

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
@@ -183,12 +184,21 @@ async def test_a_name_without_a_server_is_named(
     for variable in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(variable, raising=False)
     error = await failure_of(chat_model("http://no-such-host.invalid"))
-    assert (error.code, error.message) == ("network", "There is no server named no-such-host.invalid.")
+    assert (error.code, error.message) == (
+        "network",
+        "There is no server named no-such-host.invalid.",
+    )
 
 
 async def test_a_server_without_tls_is_told_apart(chat_model: Make) -> None:
-    async with serving(stream(DONE)) as server:
-        error = await failure_of(chat_model(server.url.replace("http:", "https:")))
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as listener:
+        port = listener.sockets[0].getsockname()[1]
+        error = await failure_of(chat_model(f"https://127.0.0.1:{port}"))
     assert error.code == "network"
     assert "secure connection" in error.message
     assert "https://" in (error.advice or "")
@@ -213,9 +223,10 @@ async def test_what_is_not_http_is_told(chat_model: Make) -> None:
 async def test_a_redirect_is_not_followed_but_told(chat_model: Make) -> None:
     async with serving(stream(delta("stop", content="stolen"))) as other:
         to = f"Location: {other.url}/chat/completions?key=1"
-        async with serving(whole(307, b"", to)) as server, httpx.AsyncClient(
-            follow_redirects=True
-        ) as client:
+        async with (
+            serving(whole(307, b"", to)) as server,
+            httpx.AsyncClient(follow_redirects=True) as client,
+        ):
             for options in ({}, {"client": client}):
                 model = chat_model(server.url, api_key="SENTINEL-abcdefgh12345678", **options)
                 error = await failure_of(model)
@@ -259,7 +270,10 @@ async def test_the_key_goes_with_each_request(chat_model: Make) -> None:
     async with serving(stream(delta("stop") + DONE)) as server:
         for model, wanted in (
             (chat_model(server.url, api_key=f"  {KEY}\n"), [f"Bearer {KEY}"] * 2),
-            (chat_model(server.url, api_key=lambda: next(keys)), ["Bearer first-key", "Bearer second-key"]),
+            (
+                chat_model(server.url, api_key=lambda: next(keys)),
+                ["Bearer first-key", "Bearer second-key"],
+            ),
             (chat_model(server.url), [None] * 2),
             (chat_model(server.url, api_key=" "), [None] * 2),
             (chat_model(server.url, headers={"Authorization": "Basic x"}), ["Basic x"] * 2),
@@ -274,7 +288,7 @@ async def test_the_key_goes_with_each_request(chat_model: Make) -> None:
     ("key", "told"),
     [
         (lambda: 1 / 0, "ZeroDivisionError"),
-        (lambda: None, "TypeError"),
+        (lambda: None, "NoneType"),
         (lambda: f"{KEY} {KEY}", "InvalidOptions"),
         (lambda: {}[KEY], "KeyError"),
     ],
@@ -401,7 +415,16 @@ async def test_the_query_of_an_address_is_sent_and_not_shown(chat_model: Make) -
 
 @pytest.mark.parametrize(
     "base_url",
-    ["", "h:1", "localhost:8000/v1", "ftp://h", "http://", "http:///v1", "http://h:port", "http://a b"],
+    [
+        "",
+        "h:1",
+        "localhost:8000/v1",
+        "ftp://h",
+        "http://",
+        "http:///v1",
+        "http://h:port",
+        "http://a b",
+    ],
 )
 def test_what_is_no_address_is_refused_by_its_name(base_url: str) -> None:
     with pytest.raises(InvalidOptions, match="base_url") as caught:

@@ -39,9 +39,7 @@ OPTIONS = ChatOptions("m-1")
 USER = user_message("u-1", "do it")
 
 
-def body_of(
-    *messages: Message, options: ChatOptions = OPTIONS, **request: Any
-) -> dict[str, Any]:
+def body_of(*messages: Message, options: ChatOptions = OPTIONS, **request: Any) -> dict[str, Any]:
     """The body as JSON; it is sendable."""
     asked = ModelRequest(Conversation.of(messages), **request)
     body = build_request(asked, options, EncodedMessages())
@@ -128,7 +126,18 @@ def test_the_judge_refuses_what_servers_refuse(case: str) -> None:
 # --- laws ------------------------------------------------------------------------------------
 
 TEXTS = st.sampled_from(
-    ["", " ", "\n\n", "hi ", " hi", "caf\u00e9 \U0001f600", "\ud83d", "\ude00x", "\x1b[31mred", "\0"]
+    [
+        "",
+        " ",
+        "\n\n",
+        "hi ",
+        " hi",
+        "caf\u00e9 \U0001f600",
+        "\ud83d",
+        "\ude00x",
+        "\x1b[31mred",
+        "\0",
+    ]
 )
 JSON = st.recursive(
     st.none()
@@ -143,7 +152,9 @@ JSON = st.recursive(
     max_leaves=4,
 )
 OPTIONAL = st.just(UNSET) | JSON
-CALL_IDS = st.sampled_from(["c1", "c2", "", "functions.search:0/\u00e9" + "k" * 70, "\ud800", "c1+"])
+CALL_IDS = st.sampled_from(
+    ["c1", "c2", "", "functions.search:0/\u00e9" + "k" * 70, "\ud800", "c1+"]
+)
 NAMES = st.sampled_from(["ls", "", "a.b", "x" * 80, "\u00e9\ud800"])
 STATES = st.sampled_from(["running", "awaiting-confirmation", "done", "error", "cancelled"])
 CALLS = st.tuples(CALL_IDS, NAMES, JSON, STATES, st.none() | TEXTS, OPTIONAL, OPTIONAL).map(
@@ -345,7 +356,11 @@ def test_of_a_result_the_model_reads_what_is_meant_for_it(output: Any, text: str
         ("error", blocks(text_block("KeyError: 'a'"), is_error=True), "Error: KeyError: 'a'"),
         ("cancelled", UNSET, "Cancelled by the user."),
         ("cancelled", "boom", "Cancelled by the user."),
-        ("cancelled", {"code": "cancelled", "message": "not now"}, "Cancelled by the user: not now"),
+        (
+            "cancelled",
+            {"code": "cancelled", "message": "not now"},
+            "Cancelled by the user: not now",
+        ),
         (
             "cancelled",
             {"code": "cancelled", "message": "Cancelled by the user."},
@@ -375,7 +390,9 @@ def test_ids_that_servers_refuse_are_replaced_in_call_and_result_alike() -> None
 
 def test_ids_that_come_again_are_told_apart() -> None:
     messages = wire(
-        USER, assistant(done("call_0", 1)), assistant(done("call_0", 2), done("call_0", 3), id="a-2")
+        USER,
+        assistant(done("call_0", 1)),
+        assistant(done("call_0", 2), done("call_0", 3), id="a-2"),
     )
     sent = [call["id"] for m in messages for call in m.get("tool_calls", ())]
     answered = {m["tool_call_id"]: m["content"] for m in messages if m["role"] == "tool"}

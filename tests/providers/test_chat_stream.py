@@ -62,7 +62,10 @@ def parts(arguments: str, size: int = 4) -> list[str]:
 
 
 CASES: dict[str, tuple[bytes, Said]] = {
-    "plain": (delta(role="assistant", content="") + delta(content="ok") + FINISH + DONE, Said("ok")),
+    "plain": (
+        delta(role="assistant", content="") + delta(content="ok") + FINISH + DONE,
+        Said("ok"),
+    ),
     "no DONE": (delta(content="ok") + FINISH, Said("ok")),
     "DONE without a reason": (delta(content="ok") + DONE, Said("ok")),
     "role in each delta": (
@@ -310,9 +313,7 @@ CASES: dict[str, tuple[bytes, Said]] = {
         Said(calls=(("c1", "t", {"a": ["\ufffd x"]}),), reason="tool_calls"),
     ),
     "junk among the calls": (
-        calling(None, 7, "x")
-        + calling({"index": 0, "id": "c1", "function": ADD})
-        + END_CALLS,
+        calling(None, 7, "x") + calling({"index": 0, "id": "c1", "function": ADD}) + END_CALLS,
         Said(calls=(("c1", "add", {"a": 1}),), reason="tool_calls"),
     ),
     **{

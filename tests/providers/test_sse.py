@@ -100,9 +100,7 @@ def test_events_are_those_of_an_independent_reader(
     response = httpx.Response(
         200, headers={"content-type": "text/event-stream"}, stream=Pieces(pieces)
     )
-    theirs = [
-        (event.data, event.event) for event in EventSource(response).iter_sse() if event.data
-    ]
+    theirs = [(event.data, event.event) for event in EventSource(response).iter_sse() if event.data]
     ours = [(e.data.decode(), e.type.decode() or "message") for e in read(*pieces) if e.data]
     assert ours == theirs
 

@@ -1,0 +1,101 @@
+// A model as anywidget hands it over, driven by the test; and views for it.
+
+import type { Message, Part, SessionView, ToolPart } from "../../src/protocol";
+import type { Model } from "../../src/session";
+
+type Listener = (...args: unknown[]) => void;
+
+/** Records what is sent; `deliver` is the kernel speaking. */
+export class TestModel implements Model {
+  sent: Record<string, unknown>[] = [];
+  snapshot: unknown = {};
+  /** Set to make every send throw, as a closed comm does. */
+  broken = false;
+  widget_manager: unknown;
+  #listeners = new Map<string, Set<Listener>>();
+
+  get(name: string): unknown {
+    return name === "snapshot" ? this.snapshot : undefined;
+  }
+  send(content: unknown): void {
+    if (this.broken) throw new Error("Cannot send");
+    this.sent.push(content as Record<string, unknown>);
+  }
+  on(name: string, callback: Listener): void {
+    const listeners = this.#listeners.get(name) ?? new Set();
+    this.#listeners.set(name, listeners.add(callback));
+  }
+  off(name: string, callback: Listener): void {
+    this.#listeners.get(name)?.delete(callback);
+  }
+  emit(name: string, ...args: unknown[]): void {
+    for (const listener of [...(this.#listeners.get(name) ?? [])]) listener(...args);
+  }
+  deliver(message: object): void {
+    this.emit("msg:custom", message);
+  }
+  get listenerCount(): number {
+    return [...this.#listeners.values()].reduce((sum, set) => sum + set.size, 0);
+  }
+  commands(name?: string): Record<string, unknown>[] {
+    return this.sent.filter((m) => m.kind === "command" && (name === undefined || m.name === name));
+  }
+  /** Answers the newest command. */
+  reply(fields: object = { ok: true }): void {
+    const { request_id } = this.commands().at(-1)!;
+    this.deliver({ kind: "reply", request_id, ...fields });
+  }
+  snapshotMessage(view: SessionView, seq = 0, epoch = "e1"): object {
+    return { kind: "snapshot", protocol: 1, epoch, seq, view };
+  }
+}
+
+export const text = (value: string): Part => ({ type: "text", text: value });
+
+export const tool = (fields: Partial<ToolPart> = {}): ToolPart => ({
+  type: "tool",
+  tid: "t1",
+  name: "run_python",
+  input: {},
+  state: "running",
+  code: null,
+  prompt: null,
+  progress: null,
+  live: null,
+  output: null,
+  error: null,
+  duration_ms: null,
+  agent: null,
+  ...fields,
+});
+
+export const message = (mid: string, parts: Part[], role: Message["role"] = "assistant"): Message => ({
+  mid,
+  role,
+  parts,
+  mark: null,
+});
+
+export const view = (items: Message[] = [], fields: Partial<SessionView> = {}): SessionView => ({
+  session_id: "s1",
+  status: "idle",
+  phase: "idle",
+  interaction: { can_send: true, revision: 0 },
+  can_stop: false,
+  can_retry: false,
+  model: { label: "offline", offline: true, notice: null },
+  question: null,
+  waiting_questions: 0,
+  error: null,
+  notices: [],
+  usage: null,
+  messages: { first: 0, items },
+  ...fields,
+});
+
+export const STREAMING: Partial<SessionView> = {
+  status: "streaming",
+  phase: "streaming",
+  interaction: { can_send: false, revision: 1 },
+  can_stop: true,
+};

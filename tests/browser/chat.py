@@ -1,0 +1,114 @@
+"""One view of a chat, as a person sees and uses it."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from playwright.sync_api import Locator, Page, expect
+
+RUN_MS: Final = 20_000
+STATES: Final = re.compile("running|awaiting-confirmation|done|error|cancelled")
+
+
+class Chat:
+    """``root`` is the view's frame inside its shadow root."""
+
+    def __init__(self, page: Page, root: Locator) -> None:
+        self.page = page
+        self.root = root
+        self.field = root.get_by_role("textbox", name="Message", exact=True)
+        self.question = root.get_by_role("alertdialog")
+        self.cards = root.locator("section.card")
+        self.banner = root.get_by_role("region", name="Error")
+        self.messages = root.locator("article.msg")
+        self.status = root.locator(".header .status")
+        self.connection = root.locator("p.connection")
+
+    # --- doing ---------------------------------------------------------------------------------
+
+    def send(self, text: str) -> None:
+        """Type a message and send it with Enter; returns once it is in the transcript."""
+        count = self.said.count()
+        self.field.fill(text)
+        self.field.press("Enter")
+        expect(self.said).to_have_count(count + 1)
+        expect(self.field).to_have_value("")
+
+    def allow(self) -> None:
+        self.answer("Allow once")
+
+    def allow_for_session(self) -> None:
+        self.answer("Allow for this session")
+
+    def answer(self, words: str) -> None:
+        """Click one of the answers; returns once the question is gone."""
+        self.question.get_by_role("button", name=words).click()
+        expect(self.question).to_be_hidden()
+
+    def deny(self, reason: str) -> None:
+        self.question.get_by_role("button", name="Deny").click()
+        self.question.get_by_role("textbox").fill(reason)
+        self.question.get_by_role("textbox").press("Enter")
+        expect(self.question).to_be_hidden()
+
+    def stop(self) -> None:
+        self.root.get_by_role("button", name="Stop", exact=True).click()
+
+    def retry(self) -> None:
+        self.root.get_by_role("button", name="Retry").click()
+
+    # --- seeing --------------------------------------------------------------------------------
+
+    @property
+    def said(self) -> Locator:
+        """What the user said and the kernel has."""
+        return self.root.locator("article.msg.user:not(.sending)")
+
+    @property
+    def answers(self) -> Locator:
+        return self.root.locator("article.msg.assistant")
+
+    @property
+    def last_answer(self) -> Locator:
+        return self.answers.last
+
+    def card(self, index: int = -1) -> Locator:
+        return self.cards.last if index == -1 else self.cards.nth(index)
+
+    def open_card(self, index: int = -1) -> Locator:
+        """The card, opened if it is closed."""
+        card = self.card(index)
+        head = card.locator("button.card-head").first
+        if head.get_attribute("aria-expanded") == "false":
+            head.click()
+        expect(head).to_have_attribute("aria-expanded", "true")
+        return card
+
+    def transcript(self) -> list[str]:
+        """The text of each message shown."""
+        return [text.strip() for text in self.messages.all_inner_texts()]
+
+    # --- waiting -------------------------------------------------------------------------------
+
+    def await_live(self) -> None:
+        """Return once the kernel has answered this view."""
+        expect(self.field).to_be_visible()
+        expect(self.status).to_have_text("Ready")
+        expect(self.connection).to_be_hidden()
+
+    def await_rest(self, words: str = "Ready") -> None:
+        """Return once no run is under way."""
+        expect(self.status).to_have_text(words, timeout=RUN_MS)
+
+    def await_question(self) -> None:
+        expect(self.question).to_be_visible(timeout=RUN_MS)
+
+    def await_card(self, state: str, index: int = -1, timeout_ms: float = RUN_MS) -> Locator:
+        card = self.card(index)
+        expect(card).to_have_attribute("data-state", state, timeout=timeout_ms)
+        return card
+
+    def await_text(self, text: str | re.Pattern[str]) -> None:
+        """Return once the last answer holds that text."""
+        expect(self.last_answer).to_contain_text(text, timeout=RUN_MS)

@@ -1,0 +1,221 @@
+"""AgentWidget as its user types it, in a plain Python process."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from agent_widget import AgentWidget, Question, SessionError, tool
+from agent_widget.core.errors import InvalidOptions
+from agent_widget.testing.doubles import Gate, ScriptedModel, call, text
+
+Open = Callable[..., AgentWidget]
+
+
+@pytest.fixture
+def chat() -> Iterator[Open]:
+    """Makes widgets and closes them at the end."""
+    opened: list[AgentWidget] = []
+
+    def make(*arguments: Any, **options: Any) -> AgentWidget:
+        opened.append(AgentWidget(*arguments, **options))
+        return opened[-1]
+
+    yield make
+    for widget in opened:
+        widget.close()
+
+
+@tool
+def change(name: str) -> str:
+    """Change something."""
+    return f"changed {name}"
+
+
+def test_ask_is_send_and_result_in_one(chat: Open) -> None:
+    widget = chat(ScriptedModel([[text("Hello")], [text("Again")]]))
+    result = widget.ask("hi", timeout_s=10)
+    assert (result.ok, result.text) == (True, "Hello")
+    assert repr(result) == "RunResult(completed, 'Hello')"
+    run = widget.send("again")
+    assert run.result(10).text == "Again"
+    assert (run.done, repr(run)) == (True, "Run(completed)")
+    assert [message.role for message in widget.messages] == ["user", "assistant"] * 2
+    assert widget.state.status == "idle"
+
+
+def test_a_run_can_be_awaited_on_the_callers_own_loop(chat: Open) -> None:
+    widget = chat(ScriptedModel([[text("Hello")]]))
+
+    async def main() -> str:
+        return (await widget.send("hi")).text
+
+    assert asyncio.run(main()) == "Hello"
+
+
+def test_send_returns_at_once_and_stop_ends_the_run(chat: Open) -> None:
+    gate = Gate()
+    widget = chat(ScriptedModel([[text("one "), gate], [text("two")]]))
+    run = widget.send("count")
+    assert gate.reached.wait_blocking(10)
+    assert (run.done, repr(run)) == (False, "Run(running)")
+    with pytest.raises(TimeoutError):
+        run.result(0.01)
+    widget.stop()
+    result = run.result(10)
+    assert (result.reason, result.text) == ("interrupted", "one ")
+    widget.stop()
+    assert widget.retry().result(10).text == "two"
+
+
+def test_input_during_a_run_raises_where_it_was_typed(chat: Open) -> None:
+    gate = Gate()
+    widget = chat(ScriptedModel([[gate, text("x")]]))
+    run = widget.send("one")
+    with pytest.raises(SessionError, match="takes no input") as caught:
+        widget.send("two")
+    assert caught.value.code == "INPUT_BLOCKED"
+    gate.open()
+    assert run.result(10).ok
+
+
+def test_errors_do_not_raise_but_can(chat: Open) -> None:
+    widget = chat("offline")
+    result = widget.ask("fail 401", timeout_s=20)
+    assert result.reason == "error"
+    assert result.error is not None
+    assert result.error.code == "chat_disabled"
+    with pytest.raises(SessionError) as caught:
+        result.raise_for_error()
+    assert caught.value.code == "chat_disabled"
+
+
+def test_ask_user_sees_the_question_and_decides(chat: Open) -> None:
+    seen: list[Question] = []
+
+    def decide(question: Question) -> bool:
+        seen.append(question)
+        return question.args == {"name": "a"}
+
+    steps = [[call("change", {"name": "a"}), call("change", {"name": "b"})], [text("end")]]
+    widget = chat(ScriptedModel(steps), tools=[change], ask_user=decide)
+    assert widget.ask("go", timeout_s=10).text == "end"
+    assert [question.tool for question in seen] == ["change", "change"]
+    assert [part.state for part in widget.messages[1].tool_calls] == ["done", "cancelled"]
+
+
+def test_without_a_person_a_script_is_told_no_and_why(chat: Open) -> None:
+    widget = chat(ScriptedModel([[call("change", {"name": "a"})], [text("end")]]), tools=[change])
+    assert widget.ask("go", timeout_s=20).text == "end"
+    assert [part.state for part in widget.messages[1].tool_calls] == ["error"]
+    [notice] = widget.session.view.notices
+    assert "ask_user" in notice.message
+
+
+def test_plain_functions_are_tools_and_a_second_one_of_a_name_is_left_out(chat: Open) -> None:
+    def list_variables(x: int) -> int:
+        """Mine."""
+        return x
+
+    widget = chat(ScriptedModel([]), tools=[list_variables])
+    names = widget.session.tools.names
+    assert names[:3] == ("list_variables", "describe_variable", "run_python")
+    assert widget.session.tools.get("list_variables").read_only  # type: ignore[union-attr]
+    [notice] = widget.session.view.notices
+    assert "two tools named 'list_variables'" in notice.message
+
+
+def test_code_runs_in_the_given_namespace(chat: Open) -> None:
+    steps = [[call("run_python", {"code": "y = x + 1\ny"})], [text("end")]]
+    namespace: dict[str, Any] = {"x": 41}
+    widget = chat(ScriptedModel(steps), namespace=namespace, ask_user=lambda _q: True)
+    widget.ask("go", timeout_s=20)
+    assert namespace["y"] == 42
+    assert "42" in str(widget.messages[1].tool_calls[0].output)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"model": "opnai:gpt"}, "opnai:gpt"),
+        ({"model": "gpt-5"}, "gpt-5"),
+        ({"model": 7}, "int"),
+        ({"model": "openai:gpt-5"}, "OPENAI_API_KEY"),
+        ({"model": "openai:x", "base_url": "localhost:8000"}, "localhost:8000"),
+        ({"tools": [3]}, "3"),
+        ({"tools": [lambda x: x]}, "lambda"),
+        ({"ask_user": "yes"}, "yes"),
+        ({"temprature": 1}, "temprature"),
+    ],
+)
+def test_misuse_raises_at_construction_and_names_the_value(
+    options: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(InvalidOptions, match=named):
+        AgentWidget(**options)
+
+
+def test_the_mime_bundle_is_the_same_at_every_run(chat: Open) -> None:
+    bundles = []
+    for _ in range(2):
+        widget = chat(ScriptedModel([[text("<b>Hello</b>")]]))
+        widget.ask("hi", timeout_s=10)
+        bundle = widget._repr_mimebundle_()
+        data = bundle[0] if isinstance(bundle, tuple) else bundle
+        bundles.append({kind: data[kind] for kind in ("text/plain", "text/markdown", "text/html")})
+    assert bundles[0] == bundles[1]
+    assert "Hello" in bundles[0]["text/plain"]
+    assert "<b>" not in bundles[0]["text/html"]
+
+
+def test_the_key_is_in_no_trait_and_no_repr(chat: Open) -> None:
+    key = "SENTINEL-abcdefgh12345678"
+    widget = chat("openai:gpt-5", api_key=key)
+    state = {name: value for name, value in widget.get_state().items() if name != "_esm"}
+    for shown in (state, widget, widget.session.model, vars(widget.session)):
+        assert key not in repr(shown)
+
+
+def test_a_closed_widget_says_so(chat: Open) -> None:
+    widget = chat(ScriptedModel([[text("a")]]))
+    widget.ask("hi", timeout_s=10)
+    widget.close()
+    widget.close()
+    assert len(widget.messages) == 2
+    with pytest.raises(SessionError, match="closed"):
+        widget.send("more")
+
+
+def test_calling_the_widget_from_the_engines_thread_is_refused_not_hung(chat: Open) -> None:
+    errors: list[str] = []
+
+    @tool(read_only=True)
+    async def recurse() -> str:
+        """Call the chat from inside."""
+        try:
+            widgets[0].send("inner")
+        except SessionError as error:
+            errors.append(error.code)
+        return "ok"
+
+    widgets = [chat(ScriptedModel([[call("recurse")], [text("end")]]), tools=[recurse])]
+    assert widgets[0].ask("go", timeout_s=10).ok
+    assert errors == ["wrong_thread"]
+
+
+def test_a_script_ends_though_a_chat_is_open_and_prints_no_errors() -> None:
+    script = """
+from agent_widget import AgentWidget
+chat = AgentWidget("offline")
+print(chat.ask("help").ok)
+chat.send("count slowly to 500")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
