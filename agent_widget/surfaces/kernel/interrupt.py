@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import ctypes
+import functools
 import inspect
 import signal
 import sys
@@ -17,6 +18,7 @@ from .host import in_main_thread
 
 T = TypeVar("T")
 
+_INSIST_AFTER_S: Final = 0.05
 _DELIVERY_TIMEOUT_S: Final = 1.0
 
 
@@ -32,7 +34,8 @@ class InterruptScope:
     def __init__(self, *, raises: bool = True) -> None:
         self._raises = raises
         self._lock = threading.Lock()
-        self._send: Callable[[], None] | None = None  # set while the code runs
+        self._send: Callable[[], object] | None = None  # set while the code runs
+        self._may_miss = False
         self._awaited = False  # an interrupt came before the code started
         self._sent = 0
         self._seen = 0
@@ -52,12 +55,15 @@ class InterruptScope:
         with self._lock:
             if not self._raises:
                 return False
-            if self._send is None:
+            send = self._send
+            if send is None:
                 self._awaited = remember
                 return False
             self._sent += 1
-            self._send()
-            return True
+            send()
+        if self._may_miss:
+            threading.Thread(target=self._insist, daemon=True).start()
+        return True
 
     def forward(self) -> None:
         """Give a SIGINT that came from elsewhere to the handler that the code had displaced.
@@ -91,7 +97,7 @@ class InterruptScope:
         self._beneath = previous if callable(previous) else None
         signal.signal(signal.SIGINT, on_sigint)
         try:
-            self._open(_interrupt_main)
+            self._open(_interrupt_of_main(), may_miss=True)
             return _inside(function)
         finally:
             self._close()
@@ -107,14 +113,15 @@ class InterruptScope:
                 _raise_in_thread(ident, KeyboardInterrupt)
 
         try:
-            self._open(send)
+            self._open(send, may_miss=False)
             return function()
         finally:
             self._close()
             _raise_in_thread(ident, None)
 
-    def _open(self, send: Callable[[], None]) -> None:
+    def _open(self, send: Callable[[], object], *, may_miss: bool) -> None:
         with self._lock:
+            self._may_miss = may_miss
             awaited, self._awaited = self._awaited, False
             if not awaited:
                 self._send = send
@@ -124,6 +131,21 @@ class InterruptScope:
     def _close(self) -> None:
         with self._lock:
             self._send = None
+
+    def _insist(self) -> None:
+        # A signal that comes just before a call blocks is seen after the call only; another
+        # one ends the call. The test and the sending are one step: no call that could let the
+        # main thread see the first signal lies between them.
+        pause_s = _INSIST_AFTER_S
+        while pause_s < _DELIVERY_TIMEOUT_S:
+            time.sleep(pause_s)
+            pause_s *= 2
+            with self._lock:
+                send = self._send
+                if send is None or self._seen >= self._sent:
+                    return
+                self._sent += 1
+                send()
 
     def _await_delivery(self) -> None:
         # What was sent to this code must not arrive in the next.
@@ -146,12 +168,12 @@ def _is_inside(frame: FrameType | None, outside: int) -> bool:
     return frame is None
 
 
-def _interrupt_main() -> None:
+def _interrupt_of_main() -> Callable[[], object]:
+    """What raises SIGINT in the main thread, sleeping or not; a C function, see ``_insist``."""
     ident = threading.main_thread().ident
     if sys.platform == "win32" or ident is None:
-        _thread.interrupt_main()
-    else:
-        signal.pthread_kill(ident, signal.SIGINT)
+        return _thread.interrupt_main
+    return functools.partial(signal.pthread_kill, ident, signal.SIGINT)
 
 
 def _raise_in_thread(ident: int, error: type[BaseException] | None) -> None:

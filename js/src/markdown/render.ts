@@ -26,25 +26,68 @@ export function lexed(source: string, links: Links): Token[] {
 /** The tokens of the source without its inline structure: enough to see where blocks begin. */
 export const blockTokens = (source: string): Token[] => new Lexer(OPTIONS).blockTokens(source, []);
 
+/** Puts markup into an element, sooner or later. */
+export type Fill = (element: HTMLElement, html: string) => void;
+
+/** Sanitises the markup into the element at once. */
+export const fillNow: Fill = (element, html) => {
+  if (isPlain(html)) element.textContent = html;
+  else element.replaceChildren(finished(sanitized(html)));
+};
+
+/** Gathers markup for many elements and sanitises it in one go, which is many times cheaper. */
+export class Batch {
+  #elements: HTMLElement[] = [];
+  #html = "";
+
+  /** The markup must come from a source without raw HTML, so that it cannot reach out of its element. */
+  readonly add: Fill = (element, html) => {
+    if (isPlain(html)) {
+      element.textContent = html;
+      return;
+    }
+    this.#elements.push(element);
+    this.#html += `<div>${html}</div>`;
+  };
+
+  flush(): void {
+    if (this.#elements.length === 0) return;
+    const holders = [...sanitized(this.#html).children];
+    const elements = this.#elements;
+    this.#elements = [];
+    this.#html = "";
+    elements.forEach((element, index) => {
+      const fragment = document.createDocumentFragment();
+      fragment.append(...holders[index]!.childNodes);
+      element.replaceChildren(finished(fragment));
+    });
+  }
+}
+
+const isPlain = (html: string): boolean => !/[<&\n]/.test(html);
+
+/** The tokens as markup that is not sanitised yet. */
+export const markupOf = (tokens: Token[]): string => parser.parse(tokens);
+
 /** The tokens as DOM, ready to be shown. */
-export const rendered = (tokens: Token[]): DocumentFragment => finished(sanitized(parser.parse(tokens)));
+export const rendered = (tokens: Token[]): DocumentFragment => finished(sanitized(markupOf(tokens)));
 
 /** The item's content as one `li`. */
-export function renderedItem(item: Tokens.ListItem): HTMLLIElement {
+export function renderedItem(item: Tokens.ListItem, fill: Fill): HTMLLIElement {
   const element = document.createElement("li");
   element.dir = "auto";
-  element.append(rendered(item.tokens));
+  fill(element, markupOf(item.tokens));
   return element;
 }
 
 /** The cells as one `tr`. */
-export function renderedRow(cells: Tokens.TableCell[]): HTMLTableRowElement {
+export function renderedRow(cells: Tokens.TableCell[], fill: Fill): HTMLTableRowElement {
   const row = document.createElement("tr");
   for (const cell of cells) {
     const element = document.createElement(cell.header ? "th" : "td");
     element.dir = "auto";
     if (cell.align) element.align = cell.align;
-    element.append(sanitized(parser.parseInline(cell.tokens)));
+    fill(element, parser.parseInline(cell.tokens));
     row.append(element);
   }
   return row;
@@ -56,7 +99,7 @@ export function tableFrame(head: Tokens.TableCell[]): { box: HTMLElement; body: 
   const table = box.appendChild(document.createElement("table"));
   const body = document.createElement("tbody");
   table.append(document.createElement("thead"), body);
-  table.tHead!.append(renderedRow(head));
+  table.tHead!.append(renderedRow(head, fillNow));
   return { box, body };
 }
 

@@ -3,7 +3,18 @@
 import type { Links, Token, Tokens } from "marked";
 import { type BlockSink, BlockScanner } from "./blocks";
 import { CodeView } from "./code";
-import { lexed, noLinks, rendered, renderedItem, renderedRow, tableFrame } from "./render";
+import {
+  Batch,
+  type Fill,
+  fillNow,
+  lexed,
+  markupOf,
+  noLinks,
+  rendered,
+  renderedItem,
+  renderedRow,
+  tableFrame,
+} from "./render";
 
 /** An open block beyond this size is parsed again only when it grew by an eighth; between, text is added. */
 const LARGE_TAIL_CHARS = 4_000;
@@ -38,6 +49,7 @@ export interface StreamStats {
 export class MarkdownStream implements BlockSink {
   readonly stats: StreamStats = { renders: 0, settled: 0 };
   readonly #root: HTMLElement;
+  readonly #batch = new Batch();
   #scanner = new BlockScanner(this);
   #links: Links = noLinks();
   #settledBlocks: Settled[] = [];
@@ -70,11 +82,15 @@ export class MarkdownStream implements BlockSink {
     } else {
       this.#renderTail();
     }
+    this.#batch.flush();
   }
 
   block(source: string): void {
     const element = this.#takeOpen();
-    this.#settle(source, () => this.#fill(element, lexed(source, this.#links)));
+    this.#settle(source, () => {
+      this.#fillFor(source)(element, markupOf(lexed(source, this.#links)));
+      this.stats.renders++;
+    });
   }
 
   openFence(language: string): void {
@@ -171,13 +187,13 @@ export class MarkdownStream implements BlockSink {
     const shown = loose ? `${source.trimEnd()}\n\n${marker} x` : source;
     const list = lexed(shown, this.#links)[0] as Tokens.List;
     this.stats.renders++;
-    return renderedItem(list.items[0]!);
+    return renderedItem(list.items[0]!, this.#fillFor(source));
   }
 
   #row(head: string, source: string): HTMLElement {
     const table = lexed(head + source, this.#links)[0] as Tokens.Table;
     this.stats.renders++;
-    return renderedRow(table.rows[0]!);
+    return renderedRow(table.rows[0]!, this.#fillFor(source));
   }
 
   /** The element of the block that begins now, emptied of its provisional content. */
@@ -195,9 +211,9 @@ export class MarkdownStream implements BlockSink {
     return element;
   }
 
-  #fill(element: HTMLElement, tokens: Token[]): void {
-    element.replaceChildren(rendered(tokens));
-    this.stats.renders++;
+  // Raw HTML could close more than it opened: its element is filled by itself.
+  #fillFor(source: string): Fill {
+    return source.includes("<") ? fillNow : this.#batch.add;
   }
 
   #settle(source: string, render: () => void): void {
@@ -217,6 +233,7 @@ export class MarkdownStream implements BlockSink {
     if (before < 0) return;
     const added = Object.keys(this.#links).slice(before);
     if (added.length === 0) return;
+    this.#batch.flush();
     for (const block of this.#settledBlocks) {
       const labels = block.source.toLowerCase().replace(/\s+/g, " ");
       if (added.some((label) => labels.includes(`[${label}]`))) block.render();
@@ -286,7 +303,7 @@ export class MarkdownStream implements BlockSink {
         this.#appendTail(open.element, this.#item(item.raw, true));
       }
     } else {
-      for (const item of list.items) this.#appendTail(open.element, renderedItem(item));
+      for (const item of list.items) this.#appendTail(open.element, renderedItem(item, fillNow));
     }
     this.#appendTail(open.element.parentElement!, rendered(tokens.slice(1)));
   }
@@ -294,7 +311,7 @@ export class MarkdownStream implements BlockSink {
   #tableTail(table: OpenTable, tail: string): void {
     const tokens = this.#tailTokens(table.head + tail);
     const rows = (tokens[0] as Tokens.Table).rows;
-    for (const row of rows) this.#appendTail(table.body, renderedRow(row));
+    for (const row of rows) this.#appendTail(table.body, renderedRow(row, fillNow));
     this.#appendTail(table.box.parentElement!, rendered(tokens.slice(1)));
   }
 

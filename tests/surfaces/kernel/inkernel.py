@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from typing import Any
 
 from ipywidgets.comm import create_comm  # knows how ipykernel 6.17 makes one
@@ -65,7 +66,8 @@ class Kit:
         return self._runs.setdefault(name, Future())
 
     def ready(self) -> None:
-        print("ready", flush=True)
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
 
     def tell(self, **content: Any) -> None:
         """Send a message to the front end."""
@@ -95,7 +97,8 @@ class Kit:
         return sorted(said, key=str)
 
     def say(self, text: str) -> None:
-        print(text, flush=True)
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
         self.tell(said=text)
 
     def wait(self, future: Future[Any], timeout_s: float | None = 10) -> Any:
@@ -116,7 +119,7 @@ class Kit:
 
     async def foreign_await(self, name: str, timeout_s: float) -> None:
         end = time.monotonic() + timeout_s
-        while name not in self.seen and time.monotonic() < end:
+        while name not in self.seen and time.monotonic() < end:  # noqa: ASYNC110 - as users do
             await asyncio.sleep(0.01)
 
     def foreign_sleep(self, name: str, timeout_s: float) -> None:
@@ -132,7 +135,7 @@ class Kit:
     async def second_copies(self, count: int) -> int:
         """How many copies the inbox has dropped, once there are ``count`` or after 5 s."""
         end = time.monotonic() + 5
-        while self.inbox.statistics.duplicates < count and time.monotonic() < end:
+        while self.inbox.statistics.duplicates < count and time.monotonic() < end:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         return self.inbox.statistics.duplicates
 
@@ -182,7 +185,7 @@ class Kit:
             await asyncio.sleep(0)
             started.set()
             if blocks:
-                time.sleep(30)
+                time.sleep(30)  # noqa: ASYNC251 - what a tool may do
             else:
                 await asyncio.sleep(30)
             return "slept"
@@ -204,7 +207,7 @@ class Kit:
             try:
                 self.wait(future)
                 outcome = "ended"
-            except (Cancelled, BaseException) as error:
+            except (Cancelled, CancelledError, KeyboardInterrupt) as error:
                 outcome = type(error).__name__
             thread.join(5)
             counts[outcome] = counts.get(outcome, 0) + 1

@@ -82,8 +82,7 @@ class RealKernel:
         manager = KernelManager(kernel_name="python3")
         manager.start_kernel(env={**os.environ, "PYTHONPATH": os.pathsep.join(path)})
         client = manager.blocking_client()
-        client.allow_stdin = False
-        client.start_channels()
+        client.start_channels(stdin=False)
         client.wait_for_ready(timeout=60)
         kernel = cls(version, manager, client)
         assert kernel.run("import ipykernel; print(ipykernel.__version__)").strip() == version

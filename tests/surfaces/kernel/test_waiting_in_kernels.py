@@ -26,7 +26,7 @@ def test_the_kernels_interrupt_stops_the_run_and_ends_the_cell_within_a_second(
     name = healthy.name()
     # The run ends when it is stopped, as a run does.
     healthy.run(f"kit.stopped = 0; kit.ends_when_stopped({name!r})")
-    cell = healthy.begin_ready(f"kit.ready(); {code.format(name)}")
+    cell = healthy.begin_ready(f"kit.main.submit(kit.ready); {code.format(name)}")
     at = healthy.interrupt()
     healthy.end(cell)
     assert time.monotonic() - at < 1
