@@ -17,21 +17,29 @@ const markedParserOnly = {
     build.onLoad({ filter: /marked\.esm\.js$/ }, ({ path }) => {
       const source = readFileSync(path, "utf8");
       const used = ["Lexer", "Parser", "Renderer"];
-      const layer = /var (\w+)=new \w+;function \w+\(\w+,\w+\)\{return \1\.parse[^]*?export\{([^}]*)\}/;
+      const layer =
+        /var (\w+)=new \w+;function \w+\(\w+,\w+\)\{return \1\.parse[\s\S]*?export\{([^}]*)\}/;
       const found = layer.exec(source);
-      const exported = found?.[2].split(",").filter((entry) => used.includes(entry.split(" as ")[1]));
+      const exported = found?.[2]
+        .split(",")
+        .filter((entry) => used.includes(entry.split(" as ")[1]));
       if (exported?.length !== used.length) {
-        throw new Error("this version of marked is laid out differently: adapt or drop this plugin");
+        throw new Error(
+          "this version of marked is laid out differently: adapt or drop this plugin",
+        );
       }
       return { contents: source.replace(layer, () => `export{${exported.join(",")}}`) };
     });
   },
 };
 
-// The text loader takes files as they are; the style sheet is minified first.
+// `x.css?inline` is the minified style sheet as text, as it is in Vite.
 const minifiedCss = {
   name: "minified-css",
   setup(build) {
+    build.onResolve({ filter: /\.css\?inline$/ }, ({ path, resolveDir }) => ({
+      path: resolve(resolveDir, path.replace("?inline", "")),
+    }));
     build.onLoad({ filter: /\.css$/ }, async ({ path }) => {
       const { code } = await transform(readFileSync(path, "utf8"), { loader: "css", minify: true });
       return { contents: code.trim(), loader: "text" };
@@ -55,16 +63,27 @@ const widget = { ...shared, entryPoints: ["src/widget.tsx"], outfile, minify: tr
 
 mkdirSync(dirname(outfile), { recursive: true });
 if (mode === "--watch") {
-  const watcher = await context({ ...widget, minify: false, sourcemap: "inline", logLevel: "info" });
+  const watcher = await context({
+    ...widget,
+    minify: false,
+    sourcemap: "inline",
+    logLevel: "info",
+  });
   await watcher.watch();
 } else if (mode === "--demo") {
-  await build({ ...shared, entryPoints: ["dev/demo.ts"], outfile: resolve(here, "dev/dist/demo.js") });
+  await build({
+    ...shared,
+    entryPoints: ["dev/demo.ts"],
+    outfile: resolve(here, "dev/dist/demo.js"),
+  });
 } else {
   await build(widget);
   const { size } = statSync(outfile);
   console.log(`widget.js: ${size} bytes of at most ${LIMIT_BYTES}`);
   if (size > LIMIT_BYTES) {
-    console.error(`widget.js is ${size - LIMIT_BYTES} bytes too large: drop a language or a dependency`);
+    console.error(
+      `widget.js is ${size - LIMIT_BYTES} bytes too large: drop a language or a dependency`,
+    );
     process.exit(1);
   }
 }

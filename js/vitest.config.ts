@@ -21,7 +21,14 @@ export default defineConfig({
       {
         oxc: jsx,
         optimizeDeps: {
-          include: ["preact", "preact/hooks", "preact/jsx-dev-runtime", "dompurify", "marked", "highlight.js/lib/core"],
+          include: [
+            "preact",
+            "preact/hooks",
+            "preact/jsx-dev-runtime",
+            "dompurify",
+            "marked",
+            "highlight.js/lib/core",
+          ],
         },
         test: {
           name: "browser",

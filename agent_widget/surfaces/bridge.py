@@ -27,7 +27,8 @@ from ..core.events import (
 from ..engine.session import Session
 from ..view.model import SessionView
 from ..view.patch import diff
-from ..view.schema import PROTOCOL, TRAIT_BYTES, history_to_wire, view_to_wire
+from ..view.protocol import PROTOCOL
+from ..view.schema import TRAIT_BYTES, history_to_wire, view_to_wire
 
 MAX_FPS: Final = 30
 BOUNDARIES: Final = (

@@ -134,8 +134,8 @@ class ScriptedModel:
         if index >= len(self._steps):
             raise ModelError(
                 "bad_request",
-                f"The script of ScriptedModel has {len(self._steps)} steps and this is request "
-                f"number {index + 1}.",
+                f"ScriptedModel has no step for request number {index + 1}: its script has "
+                f"{len(self._steps)}.",
                 advice="Add a step, or find out why the session asks again.",
             )
         step = self._steps[index]

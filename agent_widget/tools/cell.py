@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import builtins
 import contextlib
-import functools
 import getpass
 import itertools
 import linecache
@@ -13,13 +12,12 @@ import tokenize
 import traceback
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterator
-from contextvars import ContextVar
 from typing import Any, Final, NoReturn, TypeAlias
 
 from msgspec import Struct
 
 from .base import TextBlock
-from .detours import Detour, Detours
+from .detours import Detour, detoured
 from .display import Capture, capturing, ipython_shell
 from .failures import error_line, user_frames
 from .figures import pending_figures_aside
@@ -29,7 +27,6 @@ from .text import without_addresses
 _SOURCES: Final = 100
 _sources: Final[deque[str]] = deque()
 _numbers: Final = itertools.count(1)
-_CODE: Final[ContextVar[str]] = ContextVar("agent_widget_cell_code", default="")
 
 
 class CellEnd(Struct, frozen=True):
@@ -63,7 +60,7 @@ def run_cell(code: str, namespace: dict[str, Any], capture: Capture) -> CellEnd 
 
 
 def _run_plain(code: str, namespace: dict[str, Any], capture: Capture) -> CellEnd:
-    with capturing(capture), _plain_detours.taken_by(capture):
+    with capturing(capture), detoured(capture, _INPUT_DETOURS):
         try:
             value = _executed(code, namespace)
             if value is not None:
@@ -162,14 +159,12 @@ class _ShellCell:
         events = self._shell.events
         with (
             capturing(self._capture),
-            _shell_detours(self._shell).taken_by(self._capture),
+            detoured(self._capture, _shell_detours(self._shell, self._code, self._capture)),
             pending_figures_aside(),
         ):
-            token = _CODE.set(self._code)
             try:
                 yield
             finally:
-                _CODE.reset(token)
                 events.trigger("post_execute")
                 events.trigger("post_run_cell", self._shell.last_execution_result)
 
@@ -215,33 +210,19 @@ def _ends_with_semicolon(code: str) -> bool:
         return False
 
 
-def _refuse_input(capture: Capture, *args: Any, **kwargs: Any) -> NoReturn:  # noqa: ARG001
+def _refuse_input(*_: Any, **__: Any) -> NoReturn:
     __tracebackhide__ = True
     raise RuntimeError(
         "input() has nobody to answer it here. Put the value into the code, or ask the user."
     )
 
 
-def _refuse_exit(capture: Capture) -> NoReturn:  # noqa: ARG001
+def _refuse_exit() -> NoReturn:
     __tracebackhide__ = True
     raise RuntimeError("exit() and quit() do not stop the kernel from here.")
 
 
-def _show_page(capture: Capture, payload: dict[str, Any], **_: Any) -> None:
-    """Help (``name?``) goes to the card; other requests to the front end are dropped."""
-    if payload.get("source") == "page":
-        capture.show(payload.get("data") or {})
-
-
-def _show_traceback(capture: Capture, _kind: Any, _value: Any, lines: list[str]) -> None:
-    capture.add(TextBlock("\n".join(lines)))
-
-
-def _show_value(capture: Capture, data: dict[str, Any], _metadata: Any = None) -> None:
-    capture.show(data)
-
-
-def _nothing(capture: Capture, *_: Any) -> None:
+def _nothing(*_: Any) -> None:
     """The person's ``_`` and ``Out`` stay theirs."""
 
 
@@ -249,22 +230,29 @@ _INPUT_DETOURS: Final = (
     Detour(builtins, "input", _refuse_input),
     Detour(getpass, "getpass", _refuse_input),
 )
-_plain_detours: Final = Detours(_INPUT_DETOURS)
 
 
-@functools.lru_cache(maxsize=1)
-def _shell_detours(shell: Any) -> Detours:
+def _shell_detours(shell: Any, code: str, capture: Capture) -> tuple[Detour, ...]:
+    def show_page(payload: dict[str, Any], **_: Any) -> None:
+        """Help (``name?``) goes to the card; other requests to the front end are dropped."""
+        if payload.get("source") == "page":
+            capture.show(payload.get("data") or {})
+
+    def show_traceback(_kind: Any, _value: Any, lines: list[str]) -> None:
+        capture.add(TextBlock("\n".join(lines)))
+
+    def show_value(data: dict[str, Any], _metadata: Any = None) -> None:
+        capture.show(data)
+
     hook = shell.displayhook
-    return Detours(
-        (
-            *_INPUT_DETOURS,
-            Detour(shell, "_showtraceback", _show_traceback),
-            Detour(shell, "ask_exit", _refuse_exit),
-            Detour(shell.payload_manager, "write_payload", _show_page),
-            Detour(hook, "quiet", lambda _: _ends_with_semicolon(_CODE.get())),
-            Detour(hook, "write_output_prompt", _nothing),
-            Detour(hook, "write_format_data", _show_value),
-            Detour(hook, "update_user_ns", _nothing),
-            Detour(hook, "log_output", _nothing),
-        )
+    return (
+        *_INPUT_DETOURS,
+        Detour(shell, "_showtraceback", show_traceback),
+        Detour(shell, "ask_exit", _refuse_exit),
+        Detour(shell.payload_manager, "write_payload", show_page),
+        Detour(hook, "quiet", lambda: _ends_with_semicolon(code)),
+        Detour(hook, "write_output_prompt", _nothing),
+        Detour(hook, "write_format_data", show_value),
+        Detour(hook, "update_user_ns", _nothing),
+        Detour(hook, "log_output", _nothing),
     )

@@ -75,7 +75,9 @@ def described(name: str, value: object) -> tuple[Block, ...]:
     except Exception as error:  # noqa: BLE001  # code of the object, maybe changed meanwhile
         blocks = (TextBlock(f"It could not be read: {error_line(error)}"),)
     return tuple(
-        replace(block, text=masked(block.text)) if isinstance(block, TextBlock) else block
+        replace(block, text=masked(without_addresses(block.text)))
+        if isinstance(block, TextBlock)
+        else block
         for block in (TextBlock(heading), *blocks)
     )
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from .base import Block, TextBlock
+from .detours import Detour, detoured
 from .mime import bundle_blocks
 from .streams import SINK, route_streams
 from .truncate import BoundedText
@@ -114,20 +115,6 @@ class Capture:
             self._items.clear()
             self._clear_on_next = False
 
-    def on_message(self, message: dict[str, Any]) -> dict[str, Any] | None:
-        """Hook for a display publisher: takes this context's messages, passes on the rest."""
-        if SINK.get() is not self:
-            return message
-        content = message["content"]
-        kind = message["header"]["msg_type"]
-        if kind == "clear_output":
-            self.clear(wait=bool(content.get("wait")))
-        else:
-            display_id = content.get("transient", {}).get("display_id")
-            update = kind == "update_display_data"
-            self.show(content["data"], display_id=display_id, update=update)
-        return None
-
 
 def _text_blocks(written: BoundedText) -> list[Block]:
     """A block as a terminal shows it: the last line's end adds no line."""
@@ -149,18 +136,40 @@ def capturing(capture: Capture) -> Iterator[Capture]:
     """
     route_streams()
     shell = ipython_shell()
-    publisher = None if shell is None else shell.display_pub
-    if not hasattr(publisher, "register_hook"):
-        publisher = None
-    token = SINK.set(capture)
-    if publisher is not None:
-        publisher.register_hook(capture.on_message)
-    try:
-        yield capture
-    finally:
-        if publisher is not None:
-            publisher.unregister_hook(capture.on_message)
-        SINK.reset(token)
+    detours = () if shell is None else _publisher_detours(shell.display_pub, capture)
+    with detoured(capture, detours):
+        token = SINK.set(capture)
+        try:
+            yield capture
+        finally:
+            SINK.reset(token)
+
+
+def _publisher_detours(publisher: Any, capture: Capture) -> tuple[Detour, ...]:
+    """Detours and not the publisher's own hooks.
+
+    Those are of one thread, leave out ``clear_output`` before ipykernel 6.20, and do not exist
+    in IPython's terminal.
+    """
+
+    def publish(
+        data: Mapping[str, Any],
+        metadata: Any = None,  # noqa: ARG001
+        *,
+        transient: Mapping[str, Any] | None = None,
+        update: bool = False,
+        **_: Any,
+    ) -> None:
+        display_id = (transient or {}).get("display_id")
+        capture.show(data, display_id=display_id, update=update)
+
+    def clear_output(wait: bool = False) -> None:
+        capture.clear(wait=wait)
+
+    return (
+        Detour(publisher, "publish", publish),
+        Detour(publisher, "clear_output", clear_output),
+    )
 
 
 def current_capture() -> Capture | None:

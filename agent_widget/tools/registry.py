@@ -59,10 +59,11 @@ def register(tools: Iterable[Tool | Callable[..., Any]]) -> Registry:
 
 
 def _as_tool(given: object) -> Tool:
-    if isinstance(given, Tool):
-        return given
-    if callable(given) and not isinstance(given, type):
-        return tool(given)
+    if not isinstance(given, type):
+        if isinstance(given, Tool):
+            return given
+        if callable(given):
+            return tool(given)
     raise InvalidOptions(
         f"{given!r} is not a tool.",
         advice="Pass functions with annotated parameters, or objects made by @tool.",

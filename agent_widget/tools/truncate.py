@@ -19,7 +19,6 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
-from msgspec.structs import replace
 
 from .base import Block, HtmlBlock, ImageBlock, SvgBlock, TextBlock, ToolOutput
 from .text import coloured_text, plain_text
@@ -32,34 +31,34 @@ LIVE_CHARS: Final = 64_000
 
 _BLOCKS: Final = 100
 _ROOM_FOR_MARK: Final = 100
+_CLEANED_CHARS: Final = 4 * USER_TEXT_BYTES
 _LIVE_MARK: Final = "\n[More output follows when the call ends.]\n"
 
 
-def head_and_tail(text: str, limit: int) -> str:
+def head_and_tail(text: str, limit: int, *, missing: int = 0) -> str:
     """``text`` when it has at most ``limit`` characters, else its head and tail with a mark.
 
     The result has at most ``limit`` characters where ``limit`` leaves room for the mark (about
-    a hundred), and at most the mark's otherwise.
+    a hundred), and at most the mark's otherwise. ``missing`` counts characters that were taken
+    out of the middle of ``text`` before.
     """
-    if len(text) <= limit:
+    if len(text) <= limit and not missing:
         return text
-    kept = max(limit - _ROOM_FOR_MARK, 0)
-    head, tail = kept - kept // 2, kept // 2
-    return text[:head] + _mark(len(text) - kept, len(text)) + (text[-tail:] if tail else "")
+    kept = min(max(limit - _ROOM_FOR_MARK, 0), len(text))
+    head, tail = text[: kept - kept // 2], text[len(text) - kept // 2 :]
+    return head + _mark(len(text) - kept + missing, len(text) + missing) + tail
 
 
-def head_and_tail_bytes(text: str, limit: int) -> str:
+def head_and_tail_bytes(text: str, limit: int, *, missing: int = 0) -> str:
     """As ``head_and_tail``, with ``limit`` in bytes of UTF-8. ``text`` is valid Unicode."""
-    if len(text) * 4 <= limit:
+    if (len(text) * 4 <= limit or len(text.encode()) <= limit) and not missing:
         return text
-    size_bytes = len(text.encode())
-    if size_bytes <= limit:
-        return text
-    kept = max(limit - _ROOM_FOR_MARK, 0)
-    head = text[: kept - kept // 2].encode()[: kept - kept // 2].decode(errors="ignore")
-    tail_bytes = text[-(kept // 2) :].encode()[-(kept // 2) :] if kept // 2 else b""
-    tail = tail_bytes.decode(errors="ignore")
-    return head + _mark(len(text) - len(head) - len(tail), len(text)) + tail
+    data = text.encode()
+    kept = min(max(limit - _ROOM_FOR_MARK, 0), len(data))
+    head = data[: kept - kept // 2].decode(errors="ignore")
+    tail = data[len(data) - kept // 2 :].decode(errors="ignore")
+    left_out = len(text) - len(head) - len(tail)
+    return head + _mark(left_out + missing, len(text) + missing) + tail
 
 
 def _mark(missing: int, total: int) -> str:
@@ -106,7 +105,7 @@ class BoundedText:
             self._tail_chars = self._half
 
     def text(self) -> str:
-        head, tail = "".join(self._head), "".join(self._tail)
+        head, tail = "".join(self._head), "".join(self._tail)[-self._half :]
         missing = self.size_chars - len(head) - len(tail)
         return head + (_mark(missing, self.size_chars) if missing else "") + tail
 
@@ -170,36 +169,48 @@ def _note(block: ImageBlock | SvgBlock | HtmlBlock, size_bytes: int) -> str:
 
 
 def _with_texts_fitted(content: Sequence[Block]) -> list[Block]:
-    # A first, rough cut: cleaning 50 MB only to keep 64 kB of it would be slow.
-    rough = [
-        replace(b, text=head_and_tail(b.text, 8 * USER_TEXT_BYTES))
-        if isinstance(b, TextBlock)
-        else b
-        for b in content
-    ]
-    plain = [plain_text(_text(b, "model")) for b in rough]
-    coloured = [coloured_text(_text(b, "user")) for b in rough]
-    for_model = shares([len(text) for text in plain], MODEL_TEXT_CHARS)
-    for_user = shares([len(text.encode()) for text in coloured], USER_TEXT_BYTES)
     blocks: list[Block] = []
-    for index, block in enumerate(rough):
+    for block, model, user in zip(
+        content, _texts_for_model(content), _texts_for_user(content), strict=True
+    ):
         if not isinstance(block, TextBlock):
             blocks.append(block)
-            continue
-        model = head_and_tail(plain[index], for_model[index])
-        user = head_and_tail_bytes(coloured[index], for_user[index])
-        if block.audience == "all" and model == user:
+        elif block.audience == "all" and model == user:
             blocks.append(TextBlock(user))
-            continue
-        if block.audience != "model":
-            blocks.append(TextBlock(user, "user"))
-        if block.audience != "user":
-            blocks.append(TextBlock(model, "model"))
+        else:
+            if block.audience != "model":
+                blocks.append(TextBlock(user, "user"))
+            if block.audience != "user":
+                blocks.append(TextBlock(model, "model"))
     return blocks
 
 
-def _text(block: Block, audience: str) -> str:
-    """The text of ``block`` for ``audience``; empty where it has none."""
-    if isinstance(block, TextBlock) and block.audience in ("all", audience):
-        return block.text
-    return ""
+def _texts_for_model(content: Sequence[Block]) -> list[str]:
+    texts = [_cleaned(block, "model", plain_text) for block in content]
+    limits = shares([len(text) for text, _ in texts], MODEL_TEXT_CHARS)
+    return [
+        head_and_tail(text, limit, missing=missing)
+        for (text, missing), limit in zip(texts, limits, strict=True)
+    ]
+
+
+def _texts_for_user(content: Sequence[Block]) -> list[str]:
+    texts = [_cleaned(block, "user", coloured_text) for block in content]
+    limits = shares([len(text.encode()) for text, _ in texts], USER_TEXT_BYTES)
+    return [
+        head_and_tail_bytes(text, limit, missing=missing)
+        for (text, missing), limit in zip(texts, limits, strict=True)
+    ]
+
+
+def _cleaned(block: Block, audience: str, clean: Callable[[str], str]) -> tuple[str, int]:
+    """The text of ``block`` for ``audience``, and how many characters are missing in its middle.
+
+    The middle goes first: cleaning 50 MB only to keep 64 kB of it would be slow.
+    """
+    if not isinstance(block, TextBlock) or block.audience not in ("all", audience):
+        return "", 0
+    missing = max(len(block.text) - 2 * _CLEANED_CHARS, 0)
+    if missing:
+        return clean(block.text[:_CLEANED_CHARS]) + clean(block.text[-_CLEANED_CHARS:]), missing
+    return clean(block.text), 0

@@ -8,12 +8,20 @@ session.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ..core.messages import Message, Part, TextPart, ToolPart
+from ..core.state import SessionState
 from .model import SessionView
-from .schema import drafts_to_wire, message_to_wire, part_to_wire, top_to_wire
+from .schema import (
+    agent_status,
+    call_to_wire,
+    drafts_to_wire,
+    message_to_wire,
+    part_to_wire,
+    top_to_wire,
+)
 
 Path: TypeAlias = list[str | int]
 Op: TypeAlias = list[Any]
@@ -51,7 +59,7 @@ def _top_ops(old: SessionView, new: SessionView) -> list[Op]:
     same = all(getattr(old, name) is getattr(new, name) for name in _TOP_FIELDS)
     if same and old.chat.status == new.chat.status and old.can_retry == new.can_retry:
         return []
-    before, after = top_to_wire(old), top_to_wire(new)
+    before, after = _fields(top_to_wire(old)), _fields(top_to_wire(new))
     return [["set", [key], value] for key, value in after.items() if before[key] != value]
 
 
@@ -187,33 +195,32 @@ def _call_ops(
     path: Path, before: ToolPart, after: ToolPart, old: SessionView, new: SessionView
 ) -> list[Op]:
     ops: list[Op] = []
-    nested = before.agent is not None and after.agent is not None
     if before.agent is not None and after.agent is not None:
-        ops += _nested_ops([*path, "agent", "messages"], before, after, old, new)
+        ops += _nested_ops([*path, "agent", "messages"], before.agent, after.agent, old, new)
+        if agent_status(before) != agent_status(after):
+            ops.append(["set", [*path, "agent", "status"], agent_status(after)])
+    elif before.agent is not after.agent:
+        ops.append(["set", [*path, "agent"], _fields(part_to_wire(after, new))["agent"]])
     was_live, is_live = old.live.get(before.id), new.live.get(after.id)
     grows = bool(was_live and is_live and was_live.output and is_live.output)
     if was_live and is_live and was_live.output and is_live.output:
         ops += _text_ops([*path, "live"], was_live.output, is_live.output)
     if before is after and was_live is is_live and old.facts is new.facts:
         return ops
-    was, now = part_to_wire(before, old), part_to_wire(after, new)
-    for key, value in now.items():
-        if was[key] == value or (key == "live" and grows):
-            continue
-        if key == "agent" and nested:
-            if was[key]["status"] != value["status"]:
-                ops.append(["set", [*path, "agent", "status"], value["status"]])
-            continue
-        ops.append(["set", [*path, key], value])
-    return ops
+    was, now = _fields(call_to_wire(before, old)), _fields(call_to_wire(after, new))
+    changed = (key for key in now if now[key] != was[key] and not (key == "live" and grows))
+    return ops + [["set", [*path, key], now[key]] for key in changed]
+
+
+def _fields(wire: Mapping[str, object]) -> Mapping[str, Any]:
+    """A wire object as a plain mapping, to compare field by field."""
+    return wire
 
 
 def _nested_ops(
-    path: Path, before: ToolPart, after: ToolPart, old: SessionView, new: SessionView
+    path: Path, before: SessionState, after: SessionState, old: SessionView, new: SessionView
 ) -> list[Op]:
-    assert before.agent is not None
-    assert after.agent is not None
-    olds, news = before.agent.messages, after.agent.messages
+    olds, news = before.messages, after.messages
     ops: list[Op] = []
     if len(news) < len(olds):
         ops.append(["trim", path, len(news)])

@@ -6,15 +6,16 @@ Reasoning is named but never carries its text: it is kept for the model and not 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final, cast
 
 from msgspec import UNSET
 from msgspec.json import encode
 
 from ..core.messages import Conversation, Json, Message, Part, TextPart, ToolPart
-from .model import NO_FACTS, NOT_LIVE, SessionView
+from ..core.state import Status
+from . import protocol as wire
+from .model import NO_FACTS, NOT_LIVE, CallFacts, SessionView
 
-PROTOCOL: Final = 1
 WINDOW_MESSAGES: Final = 50
 WINDOW_BYTES: Final = 750_000
 """Bounds of a snapshot: a comm message stays under 1 MB; older messages come on demand."""
@@ -23,18 +24,17 @@ TRAIT_BYTES: Final = 16_000
 """Bound of what is synced as a trait and thus saved with a notebook."""
 
 AGENT_PREFIX: Final = "delegate_to_"
-WireObject = dict[str, Any]
 
 
-def view_to_wire(view: SessionView, *, max_bytes: int = WINDOW_BYTES) -> WireObject:
+def view_to_wire(view: SessionView, *, max_bytes: int = WINDOW_BYTES) -> wire.SessionView:
     """The whole view with its last messages: at most 50 of them and ``max_bytes`` of JSON."""
     items = _last_messages(view, max_bytes)
     first = len(view.chat.messages) - len(items)
-    messages = {"first": first, "items": items}
+    messages: wire.MessageWindow = {"first": first, "items": items}
     return {**top_to_wire(view), "drafts": drafts_to_wire(view), "messages": messages}
 
 
-def top_to_wire(view: SessionView) -> WireObject:
+def top_to_wire(view: SessionView) -> wire.Top:
     """Everything of the view that changes rarely: all but messages and drafts."""
     question, error, usage = view.question, view.error, view.usage
     return {
@@ -78,7 +78,7 @@ def top_to_wire(view: SessionView) -> WireObject:
     }
 
 
-def drafts_to_wire(view: SessionView) -> list[WireObject]:
+def drafts_to_wire(view: SessionView) -> list[wire.Draft]:
     """Calls whose arguments are still arriving, in the order of the answer."""
     drafts = [view.drafts[index] for index in sorted(view.drafts)]
     return [{"name": draft.name, "arguments": draft.arguments.text} for draft in drafts]
@@ -87,11 +87,11 @@ def drafts_to_wire(view: SessionView) -> list[WireObject]:
 QUESTION_OPTIONS: Final = ("allow_once", "allow_session", "deny")
 
 
-def history_to_wire(view: SessionView, before: int) -> WireObject:
+def history_to_wire(view: SessionView, before: int) -> wire.MessageWindow:
     """Up to 50 messages that end just before absolute index ``before``."""
     messages = view.chat.messages
     end = max(0, min(before, len(messages)))
-    items: list[WireObject] = []
+    items: list[wire.Message] = []
     size = 0
     for index in range(end - 1, max(-1, end - 1 - WINDOW_MESSAGES), -1):
         item = message_to_wire(messages[index], view)
@@ -102,7 +102,7 @@ def history_to_wire(view: SessionView, before: int) -> WireObject:
     return {"first": end - len(items), "items": items[::-1]}
 
 
-def message_to_wire(message: Message, view: SessionView) -> WireObject:
+def message_to_wire(message: Message, view: SessionView) -> wire.Message:
     return {
         "mid": message.id,
         "role": message.role,
@@ -111,18 +111,21 @@ def message_to_wire(message: Message, view: SessionView) -> WireObject:
     }
 
 
-def part_to_wire(part: Part, view: SessionView) -> WireObject:
+def part_to_wire(part: Part, view: SessionView) -> wire.Part:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
     if isinstance(part, ToolPart):
-        return _tool_to_wire(part, view)
+        call = call_to_wire(part, view)
+        if part.agent is not None:
+            call["agent"] = _agent_to_wire(part, part.agent.messages, view)
+        return call
     return {"type": "reasoning"}
 
 
-def _tool_to_wire(part: ToolPart, view: SessionView) -> WireObject:
+def call_to_wire(part: ToolPart, view: SessionView) -> wire.ToolPart:
+    """A call without its nested run: ``agent`` is null."""
     facts = view.facts.get(part.id, NO_FACTS)
     live = view.live.get(part.id, NOT_LIVE)
-    has_code = facts.text is not None and facts.language not in (None, "json")
     failed = part.error is not UNSET
     return {
         "type": "tool",
@@ -130,33 +133,45 @@ def _tool_to_wire(part: ToolPart, view: SessionView) -> WireObject:
         "name": part.name,
         "input": part.input,
         "state": part.state,
-        "code": {"text": facts.text, "language": facts.language} if has_code else None,
+        "code": _code(facts),
         "prompt": part.prompt,
         "progress": live.progress,
         "live": None if live.output is None else live.output.text,
         "output": _blocks(part.error if failed else part.output),
         "error": _error(part.error) if failed else None,
         "duration_ms": facts.duration_ms,
-        "agent": None if part.agent is None else _agent_to_wire(part, part.agent.messages, view),
+        "agent": None,
     }
 
 
-def _agent_to_wire(part: ToolPart, messages: Conversation, view: SessionView) -> WireObject:
-    ended = "error" if part.state == "error" else "idle"
+def _code(facts: CallFacts) -> wire.Code | None:
+    if facts.text is None or facts.language is None or facts.language == "json":
+        return None
+    return {"text": facts.text, "language": facts.language}
+
+
+def _agent_to_wire(part: ToolPart, messages: Conversation, view: SessionView) -> wire.AgentView:
     return {
         "name": part.name.removeprefix(AGENT_PREFIX),
-        "status": "streaming" if part.is_open else ended,
+        "status": agent_status(part),
         "messages": [message_to_wire(message, view) for message in messages],
     }
 
 
-def _blocks(output: Json) -> list[WireObject] | None:
+def agent_status(part: ToolPart) -> Status:
+    """How the nested run of a delegate call is doing."""
+    if part.is_open:
+        return "streaming"
+    return "error" if part.state == "error" else "idle"
+
+
+def _blocks(output: Json) -> list[wire.Block] | None:
     """Output blocks for the person: those not meant for the model alone."""
     if output is UNSET:
         return None
     if isinstance(output, Mapping) and isinstance(output.get("content"), list):
         shown = [block for block in output["content"] if block.get("audience") != "model"]
-        return [{k: v for k, v in block.items() if k != "audience"} for block in shown]
+        return [_block(block) for block in shown]
     if isinstance(output, Mapping) and "message" in output:
         return None
     if output is None:
@@ -165,7 +180,11 @@ def _blocks(output: Json) -> list[WireObject] | None:
     return [{"type": "text", "text": text}]
 
 
-def _error(error: Json) -> WireObject:
+def _block(stored: Json) -> wire.Block:
+    return cast("wire.Block", {key: stored[key] for key in stored if key != "audience"})
+
+
+def _error(error: Json) -> wire.ToolErrorView:
     if isinstance(error, Mapping) and isinstance(error.get("message"), str):
         return {"code": error.get("code"), "message": error["message"]}
     if isinstance(error, Mapping) and isinstance(error.get("content"), list):
@@ -177,9 +196,9 @@ def _error(error: Json) -> WireObject:
 # --- windows ----------------------------------------------------------------------------------
 
 
-def _last_messages(view: SessionView, max_bytes: int) -> list[WireObject]:
+def _last_messages(view: SessionView, max_bytes: int) -> list[wire.Message]:
     messages = view.chat.messages
-    items: list[WireObject] = []
+    items: list[wire.Message] = []
     left = max_bytes
     for message in reversed(messages):
         item = message_to_wire(message, view)
@@ -195,7 +214,7 @@ def _last_messages(view: SessionView, max_bytes: int) -> list[WireObject]:
     return items[::-1]
 
 
-def _shortened(item: WireObject, max_bytes: int) -> WireObject:
+def _shortened(item: wire.Message, max_bytes: int) -> wire.Message:
     """The one message that does not fit: ends of its texts, no outputs, no nested runs."""
     budget = max(200, max_bytes // (2 * max(1, len(item["parts"]))))
     parts = [_shortened_part(part, budget) for part in item["parts"]]
@@ -204,7 +223,7 @@ def _shortened(item: WireObject, max_bytes: int) -> WireObject:
     return {**item, "parts": parts}
 
 
-def _shortened_part(part: WireObject, budget: int) -> WireObject:
+def _shortened_part(part: wire.Part, budget: int) -> wire.Part:
     if part["type"] == "text":
         text = part["text"]
         return part if len(text) <= budget else {**part, "text": "… " + text[-budget:]}
@@ -213,5 +232,5 @@ def _shortened_part(part: WireObject, budget: int) -> WireObject:
     code = part["code"]
     if code is not None and len(code["text"]) > budget:
         code = {**code, "text": code["text"][:budget] + " …"}
-    note = [{"type": "text", "text": "[shown in the live view]"}]
+    note: list[wire.Block] = [{"type": "text", "text": "[shown in the live view]"}]
     return {**part, "input": None, "code": code, "live": None, "output": note, "agent": None}

@@ -14,7 +14,9 @@ class DemoModel {
   constructor(readonly view: SessionView) {}
 
   get(name: string): unknown {
-    return name === "snapshot" ? { protocol: 1, epoch: "demo", seq: this.#seq, view: this.view } : null;
+    return name === "snapshot"
+      ? { protocol: 1, epoch: "demo", seq: this.#seq, view: this.view }
+      : null;
   }
   on(name: string, callback: Listener): void {
     const set = this.#listeners.get(name) ?? new Set();
@@ -38,13 +40,24 @@ class DemoModel {
 
   #answer(message: Record<string, unknown>, request_id: string): void {
     if (message.kind === "hello") {
-      this.deliver({ kind: "snapshot", protocol: 1, epoch: "demo", seq: this.#seq, view: this.view });
+      this.deliver({
+        kind: "snapshot",
+        protocol: 1,
+        epoch: "demo",
+        seq: this.#seq,
+        view: this.view,
+      });
       return;
     }
     if (message.kind !== "command") return;
     if (message.name === "decide") this.patch([["set", ["question"], null]]);
     if (message.name === "send") {
-      const user = { mid: `u${request_id}`, role: "user", mark: null, parts: [{ type: "text", text: message.text }] };
+      const user = {
+        mid: `u${request_id}`,
+        role: "user",
+        mark: null,
+        parts: [{ type: "text", text: message.text }],
+      };
       this.patch([["push", ["messages"], [user]]]);
     }
     const reply: ReplyMessage = { kind: "reply", request_id, ok: true };

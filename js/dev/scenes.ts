@@ -20,7 +20,11 @@ export const tool = (fields: Partial<ToolPart> & { tid: string; name: string }):
 });
 
 let counter = 0;
-export const said = (role: "user" | "assistant", parts: Part[], mark: Message["mark"] = null): Message => ({
+export const said = (
+  role: "user" | "assistant",
+  parts: Part[],
+  mark: Message["mark"] = null,
+): Message => ({
   mid: `m${counter++}`,
   role,
   parts,
@@ -61,7 +65,10 @@ const FRAME = `<div><style scoped>.dataframe tbody tr th { vertical-align: top; 
 </tbody></table><p>4 rows × 6 columns</p></div>`;
 
 const bars = [152, 68, 124]
-  .map((count, i) => `<rect x="${60 + i * 90}" y="${170 - count}" width="54" height="${count}" fill="#4c78a8"/><text x="${87 + i * 90}" y="188" text-anchor="middle">${["Adelie", "Chinstrap", "Gentoo"][i]}</text>`)
+  .map(
+    (count, i) =>
+      `<rect x="${60 + i * 90}" y="${170 - count}" width="54" height="${count}" fill="#4c78a8"/><text x="${87 + i * 90}" y="188" text-anchor="middle">${["Adelie", "Chinstrap", "Gentoo"][i]}</text>`,
+  )
   .join("");
 const PLOT = `<svg xmlns="http://www.w3.org/2000/svg" width="360" height="200" font-family="sans-serif" font-size="11"><rect width="360" height="200" fill="#fff"/><path d="M44 10V170H340" fill="none" stroke="#666"/>${bars}</svg>`;
 
@@ -105,7 +112,12 @@ const doneCards = (): Message[] => [
       name: "describe_variable",
       input: { name: "penguins" },
       duration_ms: 38,
-      output: [{ type: "text", text: "DataFrame, 344 rows × 7 columns\nspecies            object    0 missing\nbody_mass_g        float64   2 missing\nflipper_length_mm  float64   2 missing" }],
+      output: [
+        {
+          type: "text",
+          text: "DataFrame, 344 rows × 7 columns\nspecies            object    0 missing\nbody_mass_g        float64   2 missing\nflipper_length_mm  float64   2 missing",
+        },
+      ],
     }),
     tool({
       tid: "t2",
@@ -140,7 +152,13 @@ const asking = (): SessionView =>
       said("user", [text("Clean the data and store it.")]),
       said("assistant", [
         text("I will move the raw files away and write a cleaned copy."),
-        tool({ tid: "t9", name: "run_python", state: "awaiting-confirmation", code: { text: question.text, language: "python" }, input: { code: question.text } }),
+        tool({
+          tid: "t9",
+          name: "run_python",
+          state: "awaiting-confirmation",
+          code: { text: question.text, language: "python" },
+          input: { code: question.text },
+        }),
       ]),
     ],
     { ...running, phase: "awaiting_confirmation", question, waiting_questions: 2 },
@@ -159,14 +177,62 @@ const fiveStates = (): SessionView =>
     [
       said("user", [text("Show me every state of a card.")]),
       said("assistant", [
-        tool({ tid: "s1", name: "run_python", state: "running", code: { text: "for epoch in range(20):\n    train(epoch)", language: "python" }, progress: "Waiting for the running cell to finish", live: "epoch 1  loss \u001b[32m0.913\u001b[0m\nepoch 2  loss \u001b[32m0.802\u001b[0m\nepoch 3  loss \u001b[31m0.941\u001b[0m" }),
-        tool({ tid: "s2", name: "run_python", state: "awaiting-confirmation", code: { text: "penguins.to_csv('out.csv')", language: "python" } }),
-        tool({ tid: "s3", name: "list_variables", duration_ms: 12, output: [{ type: "text", text: Array.from({ length: 60 }, (_, i) => `variable_${i}  DataFrame  (344, ${i})`).join("\n") }] }),
-        tool({ tid: "s4", name: "run_python", state: "error", code: { text: 'df["body_mass"].mean()', language: "python" }, duration_ms: 87, error: { code: "KeyError", message: TRACEBACK } }),
-        tool({ tid: "s5", name: "run_python", state: "cancelled", code: { text: "time.sleep(600)", language: "python" }, duration_ms: 61_000 }),
+        tool({
+          tid: "s1",
+          name: "run_python",
+          state: "running",
+          code: { text: "for epoch in range(20):\n    train(epoch)", language: "python" },
+          progress: "Waiting for the running cell to finish",
+          live: "epoch 1  loss \u001b[32m0.913\u001b[0m\nepoch 2  loss \u001b[32m0.802\u001b[0m\nepoch 3  loss \u001b[31m0.941\u001b[0m",
+        }),
+        tool({
+          tid: "s2",
+          name: "run_python",
+          state: "awaiting-confirmation",
+          code: { text: "penguins.to_csv('out.csv')", language: "python" },
+        }),
+        tool({
+          tid: "s3",
+          name: "list_variables",
+          duration_ms: 12,
+          output: [
+            {
+              type: "text",
+              text: Array.from(
+                { length: 60 },
+                (_, i) => `variable_${i}  DataFrame  (344, ${i})`,
+              ).join("\n"),
+            },
+          ],
+        }),
+        tool({
+          tid: "s4",
+          name: "run_python",
+          state: "error",
+          code: { text: 'df["body_mass"].mean()', language: "python" },
+          duration_ms: 87,
+          error: { code: "KeyError", message: TRACEBACK },
+        }),
+        tool({
+          tid: "s5",
+          name: "run_python",
+          state: "cancelled",
+          code: { text: "time.sleep(600)", language: "python" },
+          duration_ms: 61_000,
+        }),
       ]),
     ],
-    { ...running, phase: "tooling", notices: [{ nid: "n1", code: "duplicate_tool", message: "Two tools are named describe; the first one is used." }] },
+    {
+      ...running,
+      phase: "tooling",
+      notices: [
+        {
+          nid: "n1",
+          code: "duplicate_tool",
+          message: "Two tools are named describe; the first one is used.",
+        },
+      ],
+    },
   );
 
 const nested = (): SessionView =>
@@ -186,13 +252,34 @@ const nested = (): SessionView =>
             messages: [
               said("assistant", [
                 text("A Welch t-test fits: the variances differ."),
-                tool({ tid: "d2", name: "run_python", code: { text: "ttest_ind(a, g, equal_var=False)", language: "python" }, duration_ms: 210, output: [{ type: "text", text: "TtestResult(statistic=-23.39, pvalue=1.2e-65, df=249.6)" }] }),
+                tool({
+                  tid: "d2",
+                  name: "run_python",
+                  code: { text: "ttest_ind(a, g, equal_var=False)", language: "python" },
+                  duration_ms: 210,
+                  output: [
+                    {
+                      type: "text",
+                      text: "TtestResult(statistic=-23.39, pvalue=1.2e-65, df=249.6)",
+                    },
+                  ],
+                }),
                 tool({
                   tid: "d3",
                   name: "delegate_to_reviewer",
                   state: "running",
                   prompt: "Check the assumptions.",
-                  agent: { name: "reviewer", status: "streaming", messages: [said("assistant", [text("Normality looks fine in both groups; sample sizes are **152** and **124**.")])] },
+                  agent: {
+                    name: "reviewer",
+                    status: "streaming",
+                    messages: [
+                      said("assistant", [
+                        text(
+                          "Normality looks fine in both groups; sample sizes are **152** and **124**.",
+                        ),
+                      ]),
+                    ],
+                  },
                 }),
               ]),
             ],
@@ -207,7 +294,11 @@ const failed = (): SessionView =>
   viewOf(
     [
       said("user", [text("Summarise the table in two sentences.")]),
-      said("assistant", [text("The table holds 344 penguins of three species, measured on three islands between")], "incomplete"),
+      said(
+        "assistant",
+        [text("The table holds 344 penguins of three species, measured on three islands between")],
+        "incomplete",
+      ),
     ],
     {
       status: "error",
@@ -215,8 +306,10 @@ const failed = (): SessionView =>
       can_retry: true,
       error: {
         code: "network",
-        message: "ConnectError: [Errno 111] Connection refused (http://localhost:8000/v1/chat/completions)",
-        advice: "Check base_url and that the server runs, then press Retry. What was received is kept.",
+        message:
+          "ConnectError: [Errno 111] Connection refused (http://localhost:8000/v1/chat/completions)",
+        advice:
+          "Check base_url and that the server runs, then press Retry. What was received is kept.",
       },
     },
   );
@@ -224,14 +317,25 @@ const failed = (): SessionView =>
 const offline = (items: Message[]): SessionView =>
   viewOf(items, {
     usage: null,
-    model: { label: "offline", offline: true, notice: "Offline model: it is not an LLM and knows a handful of requests. For a real one: AgentWidget(\"openai:gpt-5-mini\") with OPENAI_API_KEY set." },
+    model: {
+      label: "offline",
+      offline: true,
+      notice:
+        'Offline model: it is not an LLM and knows a handful of requests. For a real one: AgentWidget("openai:gpt-5-mini") with OPENAI_API_KEY set.',
+    },
   });
 
 const long = (): SessionView => {
   const items: Message[] = [];
   for (let i = 0; i < 2500; i++) {
     items.push(said("user", [text(`Question ${i}: what is the mean of column ${i % 7}?`)]));
-    items.push(said("assistant", [text(`The mean of column \`c${i % 7}\` is **${(i * 1.37).toFixed(2)}**. It has ${i % 5} missing values.\n\n- minimum ${i}\n- maximum ${i * 3}`)]));
+    items.push(
+      said("assistant", [
+        text(
+          `The mean of column \`c${i % 7}\` is **${(i * 1.37).toFixed(2)}**. It has ${i % 5} missing values.\n\n- minimum ${i}\n- maximum ${i * 3}`,
+        ),
+      ]),
+    );
   }
   return viewOf(items);
 };
@@ -239,7 +343,11 @@ const long = (): SessionView => {
 const rtl = (): SessionView =>
   viewOf([
     said("user", [text("احذف المجلد القديم باستخدام rm -r dir من فضلك")]),
-    said("assistant", [text("لحذف المجلد استخدم `rm -r dir` بحذر:\n\n- تحقق من المسار أولا\n- ثم نفذ `ls dir`\n\nThis line is English.")]),
+    said("assistant", [
+      text(
+        "لحذف المجلد استخدم `rm -r dir` بحذر:\n\n- تحقق من المسار أولا\n- ثم نفذ `ls dir`\n\nThis line is English.",
+      ),
+    ]),
   ]);
 
 export const scenes: Record<string, () => SessionView> = {
@@ -248,11 +356,22 @@ export const scenes: Record<string, () => SessionView> = {
   states: fiveStates,
   nested,
   error: failed,
-  stopped: () => viewOf([said("user", [text("Count slowly to 100.")]), said("assistant", [text("1, 2, 3, 4, 5,")], "stopped")], { can_retry: true }),
+  stopped: () =>
+    viewOf(
+      [
+        said("user", [text("Count slowly to 100.")]),
+        said("assistant", [text("1, 2, 3, 4, 5,")], "stopped"),
+      ],
+      { can_retry: true },
+    ),
   empty: () => offline([]),
   long,
   rtl,
-  streaming: () => viewOf([...doneCards(), said("user", [text("And in words?")]), said("assistant", [text("")])], running),
+  streaming: () =>
+    viewOf(
+      [...doneCards(), said("user", [text("And in words?")]), said("assistant", [text("")])],
+      running,
+    ),
 };
 
 export const STREAMED = `${ANSWER}\n\n## A longer part\n\n${"The difference stays when islands are compared one by one. ".repeat(12)}\n\n${ANSWER}`;

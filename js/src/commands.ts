@@ -5,7 +5,9 @@ import type { ReplyMessage } from "./protocol";
 export const REPLY_DEADLINE_MS = 3000;
 
 /** How a request ended: the kernel's reply, or a reason of our own when none can come. */
-export type Outcome = { ok: true; message_id?: string } | { ok: false; code: string; message: string };
+export type Outcome =
+  | { ok: true; message_id?: string }
+  | { ok: false; code: string; message: string };
 
 interface Open {
   settle: (outcome: Outcome) => void;

@@ -65,7 +65,9 @@ export class TailFollower {
   }
 
   #selecting(): boolean {
-    const root = this.#scroller.getRootNode() as ShadowRoot & { getSelection?: () => Selection | null };
+    const root = this.#scroller.getRootNode() as ShadowRoot & {
+      getSelection?: () => Selection | null;
+    };
     const selection = root.getSelection?.() ?? null;
     return (
       selection !== null && !selection.isCollapsed && this.#scroller.contains(selection.anchorNode)

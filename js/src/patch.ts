@@ -30,7 +30,9 @@ function applied(document: unknown, op: unknown): unknown {
       return onWindow ? GAP : edited(document, path, 0, () => argument, true);
     case "append":
       if (typeof argument !== "string") return GAP;
-      return edited(document, path, 0, (leaf) => (typeof leaf === "string" ? leaf + argument : GAP));
+      return edited(document, path, 0, (leaf) =>
+        typeof leaf === "string" ? leaf + argument : GAP,
+      );
     case "push":
       if (!Array.isArray(argument)) return GAP;
       return edited(document, path, 0, (leaf) => pushed(leaf, argument, onWindow));
@@ -99,7 +101,8 @@ interface Window {
   items: unknown[];
 }
 
-const isIndex = (value: unknown): value is number => Number.isInteger(value) && (value as number) >= 0;
+const isIndex = (value: unknown): value is number =>
+  Number.isInteger(value) && (value as number) >= 0;
 
 const isPath = (value: unknown): value is (string | number)[] =>
   Array.isArray(value) && value.every((key) => typeof key === "string" || typeof key === "number");

@@ -48,7 +48,8 @@ export class Session {
     this.commands = new Commands((message) => model.send(message));
     this.#kernel = new HostKernel(model.widget_manager, {
       gone: () => this.#lose(),
-      linkLost: () => this.#setConnection(this.connection === "live" ? "reconnecting" : this.connection),
+      linkLost: () =>
+        this.#setConnection(this.connection === "live" ? "reconnecting" : this.connection),
       linkBack: () => this.connection === "reconnecting" && this.#greet(),
       busyChanged: () => this.#notify(),
     });
@@ -63,7 +64,12 @@ export class Session {
   get exports(): SessionExports {
     const { store, stats } = this;
     return {
-      state: () => ({ view: store.view, epoch: store.epoch, seq: store.seq, connection: this.connection }),
+      state: () => ({
+        view: store.view,
+        epoch: store.epoch,
+        seq: store.seq,
+        connection: this.connection,
+      }),
       stats: () => ({ ...store.stats, ...stats }),
     };
   }
@@ -108,7 +114,9 @@ export class Session {
     const before = this.store.view?.messages.first ?? 0;
     if (before === 0 || this.#historyRequest !== null) return false;
     this.#historyRequest = "open";
-    const deadline = new Promise<false>((resolve) => setTimeout(resolve, 2 * REPLY_DEADLINE_MS, false));
+    const deadline = new Promise<false>((resolve) =>
+      setTimeout(resolve, 2 * REPLY_DEADLINE_MS, false),
+    );
     const came = this.commands.request({ kind: "history", before }).then((outcome) => outcome.ok);
     const loaded = await Promise.race([came, deadline]);
     this.#historyRequest = null;
@@ -187,7 +195,9 @@ export class Session {
     const [view] = this.#views;
     const tries = HELLO_WAITS_MS.length;
     // A busy kernel may be blocked by the cell it runs: keep asking at the longest pace.
-    this.#helloTry = this.#kernel.busy ? Math.min(this.#helloTry + 1, tries - 1) : this.#helloTry + 1;
+    this.#helloTry = this.#kernel.busy
+      ? Math.min(this.#helloTry + 1, tries - 1)
+      : this.#helloTry + 1;
     if (view === undefined) {
       this.#greeted();
     } else if (this.#helloTry >= tries) {

@@ -90,7 +90,8 @@ export class Store {
 
   #adopt(snapshot: Snapshot, keepOlder: boolean): void {
     const before = this.epoch === snapshot.epoch ? this.view : null;
-    const incoming = keepOlder && before ? withOlder(before.messages, snapshot.view) : snapshot.view;
+    const incoming =
+      keepOlder && before ? withOlder(before.messages, snapshot.view) : snapshot.view;
     this.stats.snapshots++;
     this.epoch = snapshot.epoch;
     this.seq = snapshot.seq;

@@ -1,6 +1,13 @@
 // Light or dark, as the host is, and how to learn that it changed.
 
-const HOST_ATTRIBUTES = ["class", "style", "theme", "data-theme", "data-jp-theme-light", "data-vscode-theme-kind"];
+const HOST_ATTRIBUTES = [
+  "class",
+  "style",
+  "theme",
+  "data-theme",
+  "data-jp-theme-light",
+  "data-vscode-theme-kind",
+];
 
 /** True when the surroundings of `element` are dark: the host's word first, then its colours. */
 export function isDark(element: Element): boolean {
@@ -20,7 +27,10 @@ export function isDark(element: Element): boolean {
 
 function darkBackground(element: Element): boolean | null {
   for (let node: Element | null = element; node; node = parentOf(node)) {
-    const numbers = getComputedStyle(node).backgroundColor.match(/[\d.]+/g)?.map(Number) ?? [];
+    const numbers =
+      getComputedStyle(node)
+        .backgroundColor.match(/[\d.]+/g)
+        ?.map(Number) ?? [];
     const [red = 0, green = 0, blue = 0, alpha = 1] = numbers;
     if (numbers.length >= 3 && alpha > 0.5) return 0.3 * red + 0.59 * green + 0.11 * blue < 128;
   }

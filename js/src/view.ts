@@ -4,7 +4,7 @@ import { h, render } from "preact";
 import { App } from "./components/App";
 import { codeTextAround } from "./markdown/code";
 import type { Session } from "./session";
-import css from "./style.css";
+import { css } from "./styles";
 import { isDark, watchTheme } from "./theme";
 import { isHostShortcut } from "./ui-state";
 
@@ -78,11 +78,14 @@ function fenceKeyboard(el: HTMLElement, root: ShadowRoot, signal: AbortSignal): 
   const early = (event: KeyboardEvent): void => suppress(!isHostShortcut(event));
   root.addEventListener("focusin", () => addEventListener("keydown", early, true), { signal });
   root.addEventListener("focusout", () => removeEventListener("keydown", early, true), { signal });
-  signal.addEventListener("abort", () => removeEventListener("keydown", early, true), { once: true });
+  signal.addEventListener("abort", () => removeEventListener("keydown", early, true), {
+    once: true,
+  });
   const keep = (event: Event): void => {
     if (!isHostShortcut(event as KeyboardEvent)) event.stopPropagation();
   };
-  for (const type of ["keydown", "keypress", "keyup"]) root.addEventListener(type, keep, { signal });
+  for (const type of ["keydown", "keypress", "keyup"])
+    root.addEventListener(type, keep, { signal });
 }
 
 async function copyFrom(event: Event, root: ShadowRoot): Promise<void> {
@@ -119,21 +122,29 @@ function heightHandle(frame: HTMLElement, signal: AbortSignal): HTMLElement {
     frame.style.height = `${Math.max(LEAST_HEIGHT_PX, height)}px`;
     frame.style.maxHeight = "none";
   };
-  handle.addEventListener("pointerdown", (down) => {
-    const from = frame.offsetHeight - down.clientY;
-    handle.setPointerCapture(down.pointerId);
-    const move = (event: PointerEvent): void => setHeight(from + event.clientY);
-    handle.addEventListener("pointermove", move, { signal });
-    const end = (): void => handle.removeEventListener("pointermove", move);
-    handle.addEventListener("lostpointercapture", end, { signal, once: true });
-    down.preventDefault();
-  }, { signal });
-  handle.addEventListener("keydown", (event) => {
-    const step = { ArrowDown: 40, ArrowUp: -40 }[event.key];
-    if (step === undefined) return;
-    event.preventDefault();
-    setHeight(frame.offsetHeight + step);
-  }, { signal });
+  handle.addEventListener(
+    "pointerdown",
+    (down) => {
+      const from = frame.offsetHeight - down.clientY;
+      handle.setPointerCapture(down.pointerId);
+      const move = (event: PointerEvent): void => setHeight(from + event.clientY);
+      handle.addEventListener("pointermove", move, { signal });
+      const end = (): void => handle.removeEventListener("pointermove", move);
+      handle.addEventListener("lostpointercapture", end, { signal, once: true });
+      down.preventDefault();
+    },
+    { signal },
+  );
+  handle.addEventListener(
+    "keydown",
+    (event) => {
+      const step = { ArrowDown: 40, ArrowUp: -40 }[event.key];
+      if (step === undefined) return;
+      event.preventDefault();
+      setHeight(frame.offsetHeight + step);
+    },
+    { signal },
+  );
   handle.addEventListener("dblclick", () => frame.removeAttribute("style"), { signal });
   return handle;
 }

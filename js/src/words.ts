@@ -6,7 +6,8 @@ import type { Decision, SessionView, ToolState } from "./protocol";
 const ERRORS: Record<string, string> = {
   chat_disabled:
     "The model server does not accept this chat: the API key is missing or not valid, or this feature is switched off for it.",
-  rate_limited: "The model server takes no more requests for the moment. Wait a little, then retry.",
+  rate_limited:
+    "The model server takes no more requests for the moment. Wait a little, then retry.",
   bad_request: "The model server refused the request as it was made.",
   network: "The model server could not be reached, or the connection broke off.",
 };

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from playwright.sync_api import Locator, Page, expect
 
 RUN_MS: Final = 20_000
-STATES: Final = re.compile("running|awaiting-confirmation|done|error|cancelled")
 
 
 class Chat:
@@ -84,6 +84,22 @@ class Chat:
             head.click()
         expect(head).to_have_attribute("aria-expanded", "true")
         return card
+
+    def recorded_answers(self) -> Callable[[], list[str]]:
+        """From now on, note each different text of the last answer; the result tells them."""
+        self.root.evaluate(
+            """frame => {
+              window.answersSeen = [];
+              const note = () => {
+                const blocks = [...frame.querySelectorAll("article.assistant")].at(-1)?.querySelectorAll(".md");
+                const text = [...blocks ?? []].map(block => block.textContent.trim()).join(" ");
+                if (text && text !== window.answersSeen.at(-1)) window.answersSeen.push(text);
+              };
+              new MutationObserver(note).observe(
+                frame, {subtree: true, childList: true, characterData: true});
+            }"""
+        )
+        return lambda: self.page.evaluate("window.answersSeen")
 
     def transcript(self) -> list[str]:
         """The text of each message shown."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
-from tests.browser.host import VIEWPORT, Notebook, Problems
+from tests.browser.host import Host
+from tests.browser.notebook import Notebook
 from tests.support.jupyter import App, JupyterServer
 
 ROOT: Final = Path(__file__).parents[2]
@@ -45,56 +45,6 @@ def browser(chromium_path: Path, chromium_arguments: list[str]) -> Iterator[Brow
         browser.close()
 
 
-class Host:
-    """One server and its page. The page of JupyterLab is kept from test to test."""
-
-    def __init__(self, app: App, server: JupyterServer, browser: Browser) -> None:
-        self.app = app
-        self.server = server
-        self.page: Page | None = None
-        self.problems: Problems | None = None
-        self._browser = browser
-        self._names = (f"test{number}.ipynb" for number in itertools.count(1))
-        self._spare = server.start_kernel()
-
-    def open(self, kernel: str = "python3") -> tuple[Notebook, str]:
-        """A new notebook with a fresh kernel, and that kernel's id."""
-        path = next(self._names)
-        self.server.write_notebook(path, kernel)
-        if kernel == "python3":
-            # The kernel of the next test starts while this one runs.
-            kernel_id, self._spare = self._spare, self.server.start_kernel()
-        else:
-            kernel_id = self.server.start_kernel(kernel)
-        self.server.use_kernel(path, kernel_id)
-        return self.show(path), kernel_id
-
-    def show(self, path: str) -> Notebook:
-        """The notebook at ``path``, in the page."""
-        if self.page is None:
-            self.page = self._browser.new_page(viewport=VIEWPORT)
-            self.problems = Problems(self.page)
-            self.page.goto(self.address(path))
-        elif self.app == "notebook":
-            self.page.goto(self.address(path))
-        else:
-            opened = "path => jupyterapp.commands.execute('docmanager:open', {path}).then(() => {})"
-            self.page.evaluate(opened, path)
-        assert self.problems is not None
-        notebook = Notebook(self.page, self.server, path, self.problems)
-        notebook.await_ready()
-        return notebook
-
-    def address(self, path: str) -> str:
-        folder = "lab/tree" if self.app == "lab" else "notebooks"
-        return f"{self.server.url}/{folder}/{path}"
-
-    def forget_page(self) -> None:
-        if self.page is not None:
-            self.page.close()
-        self.page = self.problems = None
-
-
 @pytest.fixture(scope="package")
 def host_of(
     browser: Browser, ipykernel6_path: Path, tmp_path_factory: pytest.TempPathFactory
@@ -112,8 +62,7 @@ def host_of(
 
     yield host
     for started in hosts.values():
-        started.forget_page()
-        started.server.close()
+        started.close()
 
 
 @pytest.fixture
@@ -122,6 +71,11 @@ def notebook(
 ) -> Iterator[Notebook]:
     """An open notebook in JupyterLab, or in what `in_both` says; no error may show in its page."""
     yield from opened(request, host_of(getattr(request, "param", "lab")), "python3")
+
+
+@pytest.fixture
+def lab(host_of: Callable[[App], Host]) -> Host:
+    return host_of("lab")
 
 
 @pytest.fixture
@@ -139,10 +93,8 @@ def notebook_without_subshells(
     """An open notebook in a JupyterLab whose user switched subshells off for widgets."""
     lab = host_of("lab")
     plugin = "@jupyterlab/apputils-extension:kernels-settings"
-    with lab.server.setting(plugin, {"commsOverSubshells": "disabled"}):
-        lab.forget_page()
+    with lab.server.setting(plugin, {"commsOverSubshells": "disabled"}), lab.further_page():
         yield from opened(request, lab, "python3")
-    lab.forget_page()
 
 
 def opened(request: pytest.FixtureRequest, host: Host, kernel: str) -> Iterator[Notebook]:
@@ -159,5 +111,5 @@ def opened(request: pytest.FixtureRequest, host: Host, kernel: str) -> Iterator[
         host.forget_page()
     elif host.app == "lab":
         notebook.close()
-    host.server.stop_kernel(kernel_id)
+    host.end_kernel(kernel_id)
     assert not problems, "\n".join(problems)

@@ -1,211 +1,104 @@
-"""A page with JupyterLab or Notebook 7, and the notebook in it, as a person would use them."""
+"""JupyterLab or Notebook 7: a server and the page that shows it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from typing import Any, Final
-from urllib.parse import urlsplit
+import contextlib
+import itertools
+import json
+import threading
+from collections.abc import Iterator
 
-from playwright.sync_api import ConsoleMessage, Locator, Page, Request, Response, expect
+from playwright.sync_api import Browser, Page
 
-from tests.browser.chat import Chat
-from tests.support.jupyter import JupyterServer
-
-OPEN_MS: Final = 60_000
-CELL_MS: Final = 30_000
-VIEWPORT: Final = {"width": 1280, "height": 900}
-
-_PANEL: Final = "const panel = jupyterapp.shell.currentWidget;"
-_READY: Final = """path => {
-  const panel = window.jupyterapp?.shell.currentWidget;
-  const kernel = panel?.sessionContext?.session?.kernel;
-  return panel?.context?.path === path && panel.context.isReady && panel.content.widgets.length > 0
-    && kernel?.connectionStatus === "connected" && kernel.status === "idle";
-}"""
-_ADD: Final = f"""source => {{
-  {_PANEL}
-  const cells = panel.content.model.sharedModel;
-  const first = panel.content.widgets[0];
-  const isUnused = panel.content.widgets.length === 1 && first.model.sharedModel.source === "";
-  if (isUnused) first.model.sharedModel.source = source;
-  else cells.insertCell(cells.cells.length, {{cell_type: "code", source}});
-  return panel.content.widgets.length - 1;
-}}"""
-# Not awaited: a cell may wait for what the test does next.
-_RUN: Final = f"""index => {{
-  {_PANEL}
-  panel.content.mode = "command";
-  panel.content.activeCellIndex = index;
-  panel.content.deselectAll();
-  window.cellRuns = {{...window.cellRuns, [index]: false}};
-  jupyterapp.commands.execute("notebook:run-cell").then(() => {{ window.cellRuns[index] = true; }});
-}}"""
-_ENDED: Final = "index => window.cellRuns[index]"
-_RUNS: Final = f"""index => {{
-  {_PANEL}
-  return panel.content.widgets[index].model.executionState === "running"
-    && panel.sessionContext.session.kernel.status === "busy";
-}}"""
-_OUTPUTS: Final = f"index => {{ {_PANEL} return panel.content.widgets[index].model.outputs.toJSON(); }}"
-_SOURCES: Final = f"""() => {{
-  {_PANEL} return panel.content.widgets.map(cell => [cell.model.type, cell.model.sharedModel.source]);
-}}"""
-_KERNEL_IS: Final = f"""status => {{
-  {_PANEL} return panel.sessionContext.session?.kernel?.status === status;
-}}"""
-_CLOSE: Final = f"""() => {{
-  {_PANEL}
-  panel.context.model.dirty = false;
-  panel.dispose();
-}}"""
+from tests.browser.notebook import VIEWPORT, Notebook, Problems
+from tests.support.jupyter import App, JupyterServer
 
 
-class Problems:
-    """What a page complained of, and what it asked other hosts for."""
-
-    # The hosts' own, whatever widget is shown.
-    _OF_THE_HOST = (
-        # Closing a page or a notebook ends requests that are under way.
-        re.compile(r"Failed to load resource: net::ERR_(ABORTED|NETWORK_CHANGED)"),
-    )
-
-    def __init__(self, page: Page) -> None:
-        self._url = page.url
-        self.errors: list[str] = []
-        self.foreign: list[str] = []
-        page.on("pageerror", lambda error: self.errors.append(f"exception: {error}\n{error.stack}"))
-        page.on("console", self._on_console)
-        page.on("request", self._on_request)
-        page.on("response", self._on_response)
-
-    def clear(self) -> None:
-        self.errors.clear()
-        self.foreign.clear()
-
-    def _on_console(self, message: ConsoleMessage) -> None:
-        if message.type != "error":
-            return
-        if not any(known.search(message.text) for known in self._OF_THE_HOST):
-            self.errors.append(f"console: {message.text} ({message.location.get('url')})")
-
-    def _on_request(self, request: Request) -> None:
-        address = urlsplit(request.url)
-        if address.scheme not in {"blob", "data"} and address.hostname != "127.0.0.1":
-            self.foreign.append(request.url)
-
-    def _on_response(self, response: Response) -> None:
-        if response.status >= 500:
-            self.errors.append(f"HTTP {response.status}: {response.url}")
+_numbers = itertools.count(1)
 
 
-class Notebook:
-    """One open notebook."""
+class Host:
+    """One server and its page. The page of JupyterLab is kept from test to test."""
 
-    def __init__(self, page: Page, server: JupyterServer, path: str, problems: Problems) -> None:
-        self.page = page
+    def __init__(self, app: App, server: JupyterServer, browser: Browser) -> None:
+        self.app = app
         self.server = server
-        self.path = path
-        self.problems = problems
+        self.page: Page | None = None
+        self.problems: Problems | None = None
+        self._browser = browser
+        self._spare = server.start_kernel()
+        self._ending: list[threading.Thread] = []
 
-    def await_ready(self) -> None:
-        """Return once the notebook is shown and its kernel is idle."""
-        self.page.wait_for_function(_READY, arg=self.path, timeout=OPEN_MS)
-
-    def add(self, source: str) -> int:
-        """Put a cell at the end; its index."""
-        index: int = self.page.evaluate(_ADD, source)
-        return index
-
-    def start(self, source: str) -> int:
-        """Add a cell and run it without waiting for its end; its index."""
-        index = self.add(source)
-        self.rerun(index)
-        return index
-
-    def rerun(self, index: int) -> None:
-        self.page.evaluate(_RUN, index)
-
-    def run(self, source: str) -> str:
-        """Add a cell, run it to its end; the text it printed. An exception in it is a failure."""
-        return self.end_of(self.start(source))
-
-    def end_of(self, index: int) -> str:
-        """Wait for the end of a running cell; the text it printed or returned."""
-        self.page.wait_for_function(_ENDED, arg=index, timeout=CELL_MS)
-        outputs = self.outputs(index)
-        errors = [o for o in outputs if o["output_type"] == "error"]
-        assert not errors, "\n".join(errors[0]["traceback"])
-        return text_of(outputs)
-
-    def await_running(self, index: int) -> None:
-        """Return once that cell keeps the kernel busy."""
-        self.page.wait_for_function(_RUNS, arg=index, timeout=CELL_MS)
-
-    def is_running(self, index: int) -> bool:
-        return not self.page.evaluate(_ENDED, index)
-
-    def outputs(self, index: int) -> list[dict[str, Any]]:
-        outputs: list[dict[str, Any]] = self.page.evaluate(_OUTPUTS, index)
-        return outputs
-
-    def sources(self) -> list[list[str]]:
-        """Type and text of each cell."""
-        sources: list[list[str]] = self.page.evaluate(_SOURCES)
-        return sources
-
-    def await_kernel(self, status: str) -> None:
-        self.page.wait_for_function(_KERNEL_IS, arg=status, timeout=CELL_MS)
-
-    def chat(self, options: str = "", before: str = "") -> Chat:
-        """Make a widget ``chat`` with these options, show it in its cell, and wait for it."""
-        made = f"from agent_widget import AgentWidget\n{before}\nchat = AgentWidget({options})\nchat"
-        self.run(made)
-        chat = self.shown_chats()[-1]
-        chat.await_live()
-        return chat
-
-    def shown_chats(self, count: int | None = None) -> list[Chat]:
-        """The views that are on the page, in its order; with ``count``, once there are so many."""
-        views = self.page.locator(".aw")
-        if count is None:
-            expect(views.first).to_be_visible()
+    def open(self, kernel: str = "python3") -> tuple[Notebook, str]:
+        """A new notebook with a fresh kernel, and that kernel's id."""
+        path = f"test{next(_numbers)}.ipynb"
+        self.server.write_notebook(path, kernel)
+        if kernel == "python3":
+            # The kernel of the next test starts while this one runs.
+            kernel_id, self._spare = self._spare, self.server.start_kernel()
         else:
-            expect(views).to_have_count(count)
-        return [Chat(self.page, views.nth(index)) for index in range(views.count())]
+            kernel_id = self.server.start_kernel(kernel)
+        self.server.use_kernel(path, kernel_id)
+        return self.show(path), kernel_id
 
-    def cell(self, index: int) -> Locator:
-        return self.page.locator(".jp-Notebook .jp-Cell").nth(index)
+    def show(self, path: str) -> Notebook:
+        """The notebook at ``path``, in the page."""
+        if self.page is None:
+            self.page = self._browser.new_page(viewport=VIEWPORT)
+            self.problems = Problems(self.page)
+            self.page.goto(self.address(path))
+        elif self.app == "notebook":
+            self.page.goto(self.address(path))
+        else:
+            opened = "path => jupyterapp.commands.execute('docmanager:open', {path}).then(() => {})"
+            self.page.evaluate(opened, path)
+        assert self.problems is not None
+        notebook = Notebook(self.page, self.server, path, self.problems)
+        notebook.await_ready()
+        return notebook
 
-    def command(self, name: str, **arguments: object) -> None:
-        """Run a command of the host to its end."""
-        call = "([name, args]) => jupyterapp.commands.execute(name, args).then(() => {})"
-        self.page.evaluate(call, [name, arguments])
+    def show_without_kernel(self, path: str, content: object) -> Notebook:
+        """A notebook with this content, which gets no kernel, in the page of JupyterLab."""
+        assert self.page is not None
+        assert self.problems is not None
+        (self.server.notebooks / path).write_text(json.dumps(content), "utf-8")
+        self.page.evaluate(
+            """path => jupyterapp.commands.execute("docmanager:open", {
+              path, kernelPreference: {canStart: false, shouldStart: false},
+            }).then(() => {})""",
+            path,
+        )
+        return Notebook(self.page, self.server, path, self.problems)
 
-    def save(self) -> Any:
-        """Save; the notebook as it is on disk now."""
-        self.command("docmanager:save")
-        return self.server.read_notebook(self.path)
+    def address(self, path: str) -> str:
+        folder = "lab/tree" if self.app == "lab" else "notebooks"
+        return f"{self.server.url}/{folder}/{path}"
 
-    def restart_kernel(self) -> None:
-        self.page.evaluate("void jupyterapp.commands.execute('notebook:restart-kernel')")
-        self.page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart").click()
-
-    def reload(self) -> None:
-        self.page.reload()
-        self.await_ready()
+    def end_kernel(self, kernel_id: str) -> None:
+        """Shut that kernel down, while the next test begins."""
+        thread = threading.Thread(target=self.server.stop_kernel, args=[kernel_id])
+        thread.start()
+        self._ending.append(thread)
 
     def close(self) -> None:
-        self.page.evaluate(_CLOSE)
+        """Close the page and shut the server down."""
+        self.forget_page()
+        for thread in self._ending:
+            thread.join()
+        self.server.close()
 
+    @contextlib.contextmanager
+    def further_page(self) -> Iterator[None]:
+        """While it lasts, another page is used, which begins with the settings of now."""
+        kept = self.page, self.problems
+        self.page = self.problems = None
+        try:
+            yield
+        finally:
+            self.forget_page()
+            self.page, self.problems = kept
 
-Opener = Callable[..., Notebook]
-
-
-def text_of(outputs: list[dict[str, Any]]) -> str:
-    """Printed text and plain text results."""
-    texts = []
-    for output in outputs:
-        text = output.get("text") or output.get("data", {}).get("text/plain", "")
-        texts.append(text if isinstance(text, str) else "".join(text))
-    return "".join(texts)
+    def forget_page(self) -> None:
+        if self.page is not None:
+            self.page.close()
+        self.page = self.problems = None

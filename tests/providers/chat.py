@@ -45,16 +45,22 @@ async def events_of(model: Model, request: ModelRequest | None = None) -> list[M
     return [event async for event in model.stream(request or asking())]
 
 
-async def failure_of(model: Model, request: ModelRequest | None = None) -> ModelError:
-    """The error of a request, and ``events`` on it: what came before."""
+async def broken_answer(
+    model: Model, request: ModelRequest | None = None
+) -> tuple[ModelError, list[ModelEvent]]:
+    """The error of a request, and the events before it."""
     events: list[ModelEvent] = []
-    try:
-        async for event in model.stream(request or asking()):
-            events.append(event)
-    except ModelError as error:
-        error.events = events  # type: ignore[attr-defined]
-        return error
-    raise AssertionError(f"no error, but {events}")
+    answer = model.stream(request or asking())
+    while True:
+        try:
+            events.append(await anext(answer))
+        except ModelError as error:
+            return error, events
+
+
+async def failure_of(model: Model, request: ModelRequest | None = None) -> ModelError:
+    """The error of a request."""
+    return (await broken_answer(model, request))[0]
 
 
 def text_of(events: list[ModelEvent]) -> str:

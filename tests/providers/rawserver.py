@@ -23,15 +23,15 @@ class Received:
         return json.loads(self.body)
 
 
-class Reset:
-    """Drop the connection with a TCP reset."""
+class Drop:
+    """Close the connection at once."""
 
 
 class Hang:
     """Send nothing more until the client goes away."""
 
 
-Step = bytes | Reset | Hang | asyncio.Event
+Step = bytes | Drop | Hang | asyncio.Event
 Reply = Iterable[Step]
 
 
@@ -108,7 +108,7 @@ class RawServer:
         """Whether the connection can take another request."""
         top = b""
         for step in reply:
-            if isinstance(step, Reset):
+            if isinstance(step, Drop):
                 writer.transport.abort()
                 return False
             if isinstance(step, Hang):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import socket
 import traceback
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from agent_widget.providers._http import retry_after_s
 from agent_widget.providers.openai_chat import OpenAIChat
 
 from .chat import DONE, data, delta, events_of, failure_of, text_of
-from .rawserver import Hang, Reset, head, serving, stream, whole
+from .rawserver import Hang, Drop, head, serving, stream, whole
 
 pytestmark = pytest.mark.anyio
 Make = Callable[..., OpenAIChat]
@@ -106,7 +107,7 @@ async def test_a_refusal_whose_body_never_comes_is_still_told(
     chat_model: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("agent_widget.providers.openai_chat._LAST_WORDS_S", 0.05)
-    for end in (Hang(), Reset()):
+    for end in (Hang(), Drop()):
         async with serving([head(503, "content-length: 99"), b"over", end]) as server:
             error = await failure_of(chat_model(server.url))
         assert (error.code, error.status) == ("network", 503)
@@ -214,7 +215,7 @@ async def test_a_silent_server_times_out(chat_model: Make) -> None:
 
 
 async def test_what_is_not_http_is_told(chat_model: Make) -> None:
-    async with serving([b"SSH-2.0-OpenSSH_9.6\r\n", Reset()]) as server:
+    async with serving([b"SSH-2.0-OpenSSH_9.6\r\n", Drop()]) as server:
         error = await failure_of(chat_model(server.url))
     assert error.code == "network"
     assert f"127.0.0.1:{server.port}" in error.message
@@ -290,7 +291,7 @@ async def test_the_key_goes_with_each_request(chat_model: Make) -> None:
         (lambda: 1 / 0, "ZeroDivisionError"),
         (lambda: None, "NoneType"),
         (lambda: f"{KEY} {KEY}", "InvalidOptions"),
-        (lambda: {}[KEY], "KeyError"),
+        (lambda: os.environ[KEY], "KeyError"),
     ],
 )
 async def test_a_key_function_that_fails_is_told_without_its_value(
@@ -370,7 +371,7 @@ async def test_the_key_shows_nowhere(chat_model: Make, caplog: pytest.LogCapture
     caplog.set_level(logging.DEBUG)
     secrets: dict[str, Any] = {"api_key": KEY, "headers": {"X-Token": HEADER}}
     async with serving(
-        whole(401, SAID), stream(data(SAID)), stream(delta(content="x")), [Reset()]
+        whole(401, SAID), stream(data(SAID)), stream(delta(content="x")), [Drop()]
     ) as server:
         model = chat_model(server.url, **secrets)
         del secrets

@@ -53,9 +53,9 @@ def wire(*messages: Message, **more: Any) -> list[dict[str, Any]]:
     return result
 
 
-def assistant(*parts: Any, id: str = "a-1") -> Message:
+def assistant(*parts: Any, message_id: str = "a-1") -> Message:
     made = (TextPart.of(part) if isinstance(part, str) else part for part in parts)
-    return Message(id, "assistant", tuple(made))
+    return Message(message_id, "assistant", tuple(made))
 
 
 def done(call: str, output: Any = "ok", name: str = "ls", **more: Any) -> ToolPart:
@@ -70,7 +70,7 @@ def result_of(call: ToolPart) -> str:
 # --- the judge -------------------------------------------------------------------------------
 
 GOOD = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
-CALLING = {
+CALLING: dict[str, Any] = {
     "role": "assistant",
     "content": None,
     "tool_calls": [
@@ -83,7 +83,7 @@ ASK = {"role": "user", "content": "hi"}
 
 def calling(**changes: Any) -> dict[str, Any]:
     call = copy.deepcopy(CALLING)
-    first = call["tool_calls"][0]  # type: ignore[index]
+    first = call["tool_calls"][0]
     first.update({key: value for key, value in changes.items() if key in first})
     function = {key: value for key, value in changes.items() if key in ("name", "arguments")}
     first["function"].update(function)
@@ -291,7 +291,7 @@ def test_blank_text_is_not_sent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("input", "sent"),
+    ("stored", "sent"),
     [
         (None, "{}"),
         ("", "{}"),
@@ -302,8 +302,8 @@ def test_blank_text_is_not_sent() -> None:
         ({"a": float("nan")}, '{"a":null}'),
     ],
 )
-def test_arguments_are_the_text_of_an_object(input: Any, sent: str) -> None:
-    message = wire(USER, assistant(ToolPart("c1", "t", input, "done", output=1)))[1]
+def test_arguments_are_the_text_of_an_object(stored: Any, sent: str) -> None:
+    message = wire(USER, assistant(ToolPart("c1", "t", stored, "done", output=1)))[1]
     assert message["tool_calls"][0]["function"]["arguments"] == sent
 
 
@@ -392,7 +392,7 @@ def test_ids_that_come_again_are_told_apart() -> None:
     messages = wire(
         USER,
         assistant(done("call_0", 1)),
-        assistant(done("call_0", 2), done("call_0", 3), id="a-2"),
+        assistant(done("call_0", 2), done("call_0", 3), message_id="a-2"),
     )
     sent = [call["id"] for m in messages for call in m.get("tool_calls", ())]
     answered = {m["tool_call_id"]: m["content"] for m in messages if m["role"] == "tool"}
@@ -416,7 +416,7 @@ def test_a_message_is_encoded_once_for_all_requests_that_hold_it() -> None:
     conversation = Conversation.of([USER])
     build_request(ModelRequest(conversation), OPTIONS, cache)
     for step in range(20):
-        answer = assistant(done(f"c{step}", "x" * 1000), id=f"a-{step}")
+        answer = assistant(done(f"c{step}", "x" * 1000), message_id=f"a-{step}")
         conversation = conversation.appended(answer)
         body = build_request(ModelRequest(conversation), OPTIONS, cache)
         assert cache.misses == step + 2

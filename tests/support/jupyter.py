@@ -19,6 +19,8 @@ App = Literal["lab", "notebook"]
 
 START_S: Final = 60.0
 POLL_S: Final = 0.1
+# What takes long to import and is not ours: kernels do it before a test gets them.
+IMPORTED_EARLY: Final = "import anywidget, httpx, matplotlib.pyplot, pandas, pydantic\n"
 MODULES: Final = {"lab": "jupyterlab", "notebook": "notebook"}
 EXPOSING: Final = {"lab": "LabApp", "notebook": "JupyterNotebookApp"}
 # No question about news and no look for a newer version: both would go to the network.
@@ -27,7 +29,6 @@ NOTIFICATIONS: Final = {
     "checkForUpdates": False,
     "doNotDisturbMode": True,
 }
-COMMS: Final = "@jupyterlab/apputils-extension:kernels-settings"
 
 
 class JupyterServer:
@@ -45,6 +46,9 @@ class JupyterServer:
             self._write_kernel(name, variables)
         plugin = "@jupyterlab/apputils-extension/notification.jupyterlab-settings"
         self._write_json(self._settings / plugin, NOTIFICATIONS)
+        warm = self._folder / "ipython/profile_default/startup/warm.py"
+        warm.parent.mkdir(parents=True)
+        warm.write_text(IMPORTED_EARLY)
         self._port = free_port()
         self._process = self._start()
 
@@ -65,7 +69,9 @@ class JupyterServer:
     def request(self, method: str, path: str, body: object = None) -> Any:
         """The JSON answer of the server's REST interface, None for an empty one."""
         data = None if body is None else json.dumps(body).encode()
-        request = Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)
+        request = Request(
+            self.url + path, data, {"Content-Type": "application/json"}, method=method
+        )
         with urlopen(request, timeout=30) as response:
             text = response.read()
         return json.loads(text) if text else None
@@ -74,11 +80,6 @@ class JupyterServer:
         """Start a kernel and return its id; it may not be ready yet."""
         kernel_id: str = self.request("POST", "/api/kernels", {"name": name})["id"]
         return kernel_id
-
-    def stop_kernels(self) -> None:
-        """Shut every kernel down."""
-        for kernel in self.request("GET", "/api/kernels"):
-            self.request("DELETE", f"/api/kernels/{kernel['id']}")
 
     def stop_kernel(self, kernel_id: str) -> None:
         """Shut one kernel down; harmless when it is gone."""
@@ -138,6 +139,7 @@ class JupyterServer:
             **os.environ,
             "JUPYTER_DATA_DIR": str(self._folder / "data"),
             "JUPYTER_RUNTIME_DIR": str(self._folder / "runtime"),
+            "IPYTHONDIR": str(self._folder / "ipython"),
             "JUPYTERLAB_SETTINGS_DIR": str(self._settings),
             "JUPYTERLAB_WORKSPACES_DIR": str(self._folder / "workspaces"),
         }

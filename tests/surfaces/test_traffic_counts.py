@@ -45,7 +45,7 @@ FRAME_S: Final = 1 / MAX_FPS
 TOKEN: Final = "word"
 ROUNDING_S: Final = 1e-6
 ENVELOPE_BYTES: Final = 2_000
-"""What a snapshot holds beside its messages while nothing is asked: numbers, names, model, usage."""
+"""What a snapshot holds beside its messages while nothing is asked: names, numbers, usage."""
 
 
 @pytest.fixture

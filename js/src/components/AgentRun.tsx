@@ -24,7 +24,11 @@ export const AgentRun = memo((props: { agent: AgentView; prompt: string | null }
           {prompt}
         </p>
       )}
-      <Messages items={agent.messages} streaming={agent.status === "streaming"} author={agent.name} />
+      <Messages
+        items={agent.messages}
+        streaming={agent.status === "streaming"}
+        author={agent.name}
+      />
     </div>
   );
 });

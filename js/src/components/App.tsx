@@ -57,7 +57,9 @@ function SendingRow({ sending, view }: { sending: Sending; view: SessionView }):
       <div class="said" dir="auto">
         {sending.text}
       </div>
-      <p class="quiet">{sending.slow ? "Not confirmed yet: waiting for the kernel…" : "Sending…"}</p>
+      <p class="quiet">
+        {sending.slow ? "Not confirmed yet: waiting for the kernel…" : "Sending…"}
+      </p>
     </article>
   );
 }

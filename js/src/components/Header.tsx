@@ -52,6 +52,8 @@ function Menu({ disabled }: { disabled: boolean }): VNode {
   return (
     <div
       class="menu-holder"
+      role="group"
+      aria-label="Actions"
       ref={holder}
       onKeyDown={(event) => event.key === "Escape" && open !== "no" && close()}
       onFocusOut={(event) => {

@@ -1,21 +1,23 @@
 import type { ComponentChildren, VNode } from "preact";
 
-const icon = (children: ComponentChildren, filled = false) => (): VNode => (
-  <svg
-    class="icon"
-    viewBox="0 0 16 16"
-    width="16"
-    height="16"
-    aria-hidden="true"
-    fill={filled ? "currentColor" : "none"}
-    stroke={filled ? "none" : "currentColor"}
-    stroke-width="1.5"
-    stroke-linecap="round"
-    stroke-linejoin="round"
-  >
-    {children}
-  </svg>
-);
+const icon =
+  (children: ComponentChildren, filled = false) =>
+  (): VNode => (
+    <svg
+      class="icon"
+      viewBox="0 0 16 16"
+      width="16"
+      height="16"
+      aria-hidden="true"
+      fill={filled ? "currentColor" : "none"}
+      stroke={filled ? "none" : "currentColor"}
+      stroke-width="1.5"
+      stroke-linecap="round"
+      stroke-linejoin="round"
+    >
+      {children}
+    </svg>
+  );
 
 export const Check = icon(<path d="M3.5 8.5l3 3 6-7" />);
 export const Cross = icon(<path d="M4.5 4.5l7 7m0-7l-7 7" />);
@@ -56,5 +58,7 @@ export const Info = icon(
     <path d="M8 7.2v3.8M8 5v.1" />
   </>,
 );
-export const Unplugged = icon(<path d="M2.5 13.5l2.2-2.2M4 8.5L7.5 12l-1 1a2.5 2.5 0 0 1-3.5-3.5zM9 4L12 7m-5.5 0L9 4.5l.5-1.5a2.5 2.5 0 0 1 3.5 3.5l-1.5.5L9 9.5m4.5-7l-1 1" />);
+export const Unplugged = icon(
+  <path d="M2.5 13.5l2.2-2.2M4 8.5L7.5 12l-1 1a2.5 2.5 0 0 1-3.5-3.5zM9 4L12 7m-5.5 0L9 4.5l.5-1.5a2.5 2.5 0 0 1 3.5 3.5l-1.5.5L9 9.5m4.5-7l-1 1" />,
+);
 export const Spinner = (): VNode => <span class="spinner" aria-hidden="true" />;

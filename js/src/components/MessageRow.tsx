@@ -38,7 +38,11 @@ export const MessageRow = memo((props: RowProps): VNode => {
   const { message, growing, author, labelled } = props;
   const last = message.parts.length - 1;
   return (
-    <article class={`msg ${message.role}`} aria-label={`Message from ${author}`} data-mid={message.mid}>
+    <article
+      class={`msg ${message.role}`}
+      aria-label={`Message from ${author}`}
+      data-mid={message.mid}
+    >
       <div class={labelled ? "author" : "author sr"}>{author}</div>
       {message.role === "user" ? (
         <div class="said" dir="auto">

@@ -6,7 +6,7 @@ import { renderedHtml } from "../markdown/render";
 import { memo } from "../memo";
 import type { Block } from "../protocol";
 import { ansiRuns, plainText } from "../text/ansi";
-import { pieces, escapeOf } from "../text/escapes";
+import { escapeOf, pieces } from "../text/escapes";
 import { useTools } from "../ui-state";
 
 const FOLD_LINES = 20;
@@ -61,7 +61,11 @@ export function TextOutput({ text }: { text: string }): VNode {
           aria-expanded={all}
           onClick={() => tools.keepPlace(() => setAll(!all))}
         >
-          {all ? "Show less" : fold.lines > FOLD_LINES ? `Show all ${fold.lines} lines` : "Show all"}
+          {all
+            ? "Show less"
+            : fold.lines > FOLD_LINES
+              ? `Show all ${fold.lines} lines`
+              : "Show all"}
         </button>
       )}
     </div>
@@ -101,7 +105,7 @@ const svgAddress = (svg: string): string => {
 function Picture({ address, tool }: { address: string; tool: string }): VNode {
   return (
     <div class="out-image">
-      <img src={address} alt={`Picture from ${tool}`} />
+      <img src={address} alt={`Output of ${tool}`} />
     </div>
   );
 }

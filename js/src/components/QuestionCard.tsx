@@ -10,9 +10,6 @@ import { Hand } from "./Icons";
 /** A question cannot be answered in its first moment: a click or Enter may have been meant for something else. */
 export const ARMING_MS = 500;
 
-/** About as many lines as are in sight without scrolling. */
-const VISIBLE_LINES = 8;
-
 type Stage = "arming" | "open" | "sent" | "slow";
 
 /** Focus goes to Deny when it was in this view (but not in a draft) or nowhere; else it stays where it is. */
@@ -86,7 +83,7 @@ export function QuestionCard(props: Props): VNode {
           {question.agent && <>{visible(question.agent)} asks: </>}
           Allow <code>{visible(question.tool)}</code> to run?
         </h2>
-        {lines > VISIBLE_LINES && <span class="waiting">{lines} lines: scroll to read all</span>}
+        {lines > 1 && <span class="waiting">{lines} lines</span>}
         {waiting > 0 && <span class="waiting">{waiting} more waiting</span>}
       </div>
       {question.reason && (
@@ -153,7 +150,7 @@ export function QuestionCard(props: Props): VNode {
           ))}
         </div>
       )}
-      {question.session_rule && question.options.includes("allow_session") && (
+      {!denying && question.session_rule && question.options.includes("allow_session") && (
         <p class="session-rule" id={`${titleId}-rule`} dir="auto">
           For this session: {visible(question.session_rule)}
         </p>

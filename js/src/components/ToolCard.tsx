@@ -9,7 +9,7 @@ import { durationInWords, TOOL_STATES } from "../words";
 import { AgentRun } from "./AgentRun";
 import { CodeBlock } from "./CodeBlock";
 import { Check, Chevron, Cross, Hand, Slash, Spinner } from "./Icons";
-import { lastLine, LiveOutput, Output, TextOutput } from "./Output";
+import { LiveOutput, lastLine, Output, TextOutput } from "./Output";
 
 const STATE_ICONS: Record<ToolState, () => VNode> = {
   running: Spinner,
@@ -41,7 +41,8 @@ export function openByDefault(part: ToolPart): boolean {
 export function callInOneLine(part: ToolPart): string {
   if (part.code) return part.code.text.trim().split("\n")[0] ?? "";
   if (part.input === null || part.input === undefined) return "";
-  if (typeof part.input !== "object" || Array.isArray(part.input)) return JSON.stringify(part.input);
+  if (typeof part.input !== "object" || Array.isArray(part.input))
+    return JSON.stringify(part.input);
   return Object.entries(part.input)
     .map(([name, value]) => `${name}=${JSON.stringify(value)}`)
     .join(", ");
@@ -73,7 +74,8 @@ function Call({ part }: { part: ToolPart }): VNode | null {
 
 // A traceback among the outputs ends with the error's message.
 const isToldBy = (output: Block[] | null, message: string): boolean =>
-  output?.some((block) => block.type === "text" && plainText(block.text).includes(message)) ?? false;
+  output?.some((block) => block.type === "text" && plainText(block.text).includes(message)) ??
+  false;
 
 function Body({ part }: { part: ToolPart }): VNode {
   return (

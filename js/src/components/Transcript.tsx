@@ -19,7 +19,13 @@ interface Props {
   children?: ComponentChildren;
 }
 
-export function Transcript({ messages, streaming, loadEarlier, onFollower, children }: Props): VNode {
+export function Transcript({
+  messages,
+  streaming,
+  loadEarlier,
+  onFollower,
+  children,
+}: Props): VNode {
   const { first, items } = messages;
   const end = first + items.length;
   const scroller = useRef<HTMLDivElement>(null);
@@ -68,7 +74,14 @@ export function Transcript({ messages, streaming, loadEarlier, onFollower, child
 
   return (
     <div class="transcript">
-      <div class="scroller" ref={scroller} role="log" aria-live="off" aria-label="Conversation" tabIndex={0}>
+      <div
+        class="scroller"
+        ref={scroller}
+        role="log"
+        aria-live="off"
+        aria-label="Conversation"
+        tabIndex={0}
+      >
         <div class="rows" ref={content}>
           {start.value > 0 && (
             <button type="button" class="link earlier" disabled={loading} onClick={showEarlier}>

@@ -85,7 +85,10 @@ export class BlockScanner {
   #fenceLine(line: string, end: number): void {
     this.#drop(end);
     const closer = line.replace(/^ {0,3}/, "");
-    if (closer.startsWith(this.#fence) && /^[~`]*[ \t]*\n?$/.test(closer.slice(this.#fence.length))) {
+    if (
+      closer.startsWith(this.#fence) &&
+      /^[~`]*[ \t]*\n?$/.test(closer.slice(this.#fence.length))
+    ) {
       this.mode = "block";
       this.#sink.closeFence();
     } else {
@@ -191,13 +194,16 @@ export class BlockScanner {
 
   /** Cuts before the current line when a blank line and this beginning prove that a block begins here. */
   #cutBefore(line: string): void {
-    if (!this.#afterBlank || this.#cutDecided || this.mode === "fence" || this.mode === "table") return;
+    if (!this.#afterBlank || this.#cutDecided || this.mode === "fence" || this.mode === "table")
+      return;
     this.#cutDecided = true;
     if (/^[ \t\n]/.test(line)) return;
     const tokens = blockTokens(`${this.tail.slice(0, this.#lineStart)}x\n`);
     const last = tokens.at(-1);
     if (last?.type !== "paragraph" || last.raw.trim() !== "x") return;
-    const previous = tokens.findLast((token, index) => index < tokens.length - 1 && token.type !== "space");
+    const previous = tokens.findLast(
+      (token, index) => index < tokens.length - 1 && token.type !== "space",
+    );
     if (previous?.type === "list" && MARKER.test(line)) return;
     this.#settle(this.#lineStart);
   }
@@ -231,7 +237,8 @@ export class BlockScanner {
   }
 }
 
-const lengthOf = (tokens: Token[]): number => tokens.reduce((sum, token) => sum + token.raw.length, 0);
+const lengthOf = (tokens: Token[]): number =>
+  tokens.reduce((sum, token) => sum + token.raw.length, 0);
 
 const indentOf = (line: string): number => line.search(/[^ ]/);
 

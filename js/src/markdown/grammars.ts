@@ -1,5 +1,5 @@
 // Small grammars for the languages that are guests in a notebook's chat. The highlighter's own for these
-// take 28 kB of a bundle that travels with every widget.
+// take 32 kB of a bundle that travels with every widget.
 
 import type { HLJSApi, Language, Mode } from "highlight.js";
 
@@ -17,7 +17,10 @@ export function sql(hljs: HLJSApi): Language {
     contains: [
       { scope: "string", begin: /'/, end: /'/, contains: [{ begin: /''/ }] },
       { begin: /"/, end: /"/, contains: [{ begin: /""/ }] },
-      { scope: "title.function", begin: /\b(?!(?:in|values|and|or|not|as|on|over|using|exists)\b)[a-z_]\w*(?=\()/ },
+      {
+        scope: "title.function",
+        begin: /\b(?!(?:in|values|and|or|not|as|on|over|using|exists)\b)[a-z_]\w{0,60}(?=\()/,
+      },
       hljs.C_NUMBER_MODE,
       hljs.C_BLOCK_COMMENT_MODE,
       hljs.COMMENT("--", "$"),
@@ -34,7 +37,8 @@ export function javascript(hljs: HLJSApi): Language {
     keyword: JS_KEYWORDS,
     literal: "true false null undefined NaN Infinity",
     type: "any bigint boolean never number object string symbol unknown",
-    built_in: "Array Boolean Date Error JSON Map Math Number Object Promise RegExp Set String Symbol console document globalThis process require this window",
+    built_in:
+      "Array Boolean Date Error JSON Map Math Number Object Promise RegExp Set String Symbol console document globalThis process require this window",
   };
   const inside: Mode = { scope: "subst", begin: /\$\{/, end: /\}/, keywords, contains: [] };
   const template: Mode = {
@@ -50,17 +54,36 @@ export function javascript(hljs: HLJSApi): Language {
     hljs.C_LINE_COMMENT_MODE,
     hljs.C_BLOCK_COMMENT_MODE,
     hljs.C_NUMBER_MODE,
-    { begin: /(?<=[=(,:[!&|?{};\n]\s*)(?=\/(?![/*]))/, contains: [hljs.REGEXP_MODE] },
-    { match: [/\b(?:class|interface|enum|extends)/, /\s+/, /[A-Za-z_$][\w$]*/], scope: { 1: "keyword", 3: "title.class" } },
-    { match: [/\bfunction/, /\s*\*?\s*/, /[A-Za-z_$][\w$]*/], scope: { 1: "keyword", 3: "title.function" } },
-    { scope: "title.function", begin: /\b(?!(?:if|for|while|switch|catch|return|await|typeof)\b)[A-Za-z_$][\w$]*(?=\()/ },
+    {
+      scope: "regexp",
+      begin:
+        /(?<=(?:[=(,:[!&|?{};\n]|\breturn)\s*)\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/[a-z]*/,
+    },
+    {
+      match: [/\b(?:class|interface|enum|extends)/, /\s+/, /[A-Za-z_$][\w$]*/],
+      scope: { 1: "keyword", 3: "title.class" },
+    },
+    {
+      match: [/\bfunction/, /\s*\*?\s*/, /[A-Za-z_$][\w$]*/],
+      scope: { 1: "keyword", 3: "title.function" },
+    },
+    {
+      scope: "title.function",
+      begin: /\b(?!(?:if|for|while|switch|catch|return|await|typeof)\b)[A-Za-z_$][\w$]{0,60}(?=\()/,
+    },
     { scope: "meta", begin: /@[A-Za-z_]\w*/ },
   ];
   inside.contains = contains;
-  return { name: "JavaScript", aliases: ["js", "jsx", "mjs", "cjs", "ts", "tsx", "typescript"], keywords, contains };
+  return {
+    name: "JavaScript",
+    aliases: ["js", "jsx", "mjs", "cjs", "ts", "tsx", "typescript"],
+    keywords,
+    contains,
+  };
 }
 
-const SHELL_KEYWORDS = "if then else elif fi for while until in do done case esac function select time";
+const SHELL_KEYWORDS =
+  "if then else elif fi for while until in do done case esac function select time";
 const SHELL_BUILT_INS =
   "alias awk cat cd chmod chown conda cp curl cut docker echo env eval exec exit export find git grep head jupyter kill ln ls make mkdir mv pip printf pwd python read return rm rsync sed set sh shift sort source ssh sudo tail tar tee test touch trap true uniq unset wc wget which xargs";
 
@@ -75,7 +98,7 @@ export function bash(hljs: HLJSApi): Language {
       { scope: "comment", begin: /(?<=^|\s)#/, end: /$/ },
       { scope: "string", begin: /"/, end: /"/, contains: [hljs.BACKSLASH_ESCAPE, variable] },
       { scope: "string", begin: /'/, end: /'/ },
-      { begin: /\\[^]/ },
+      { begin: /\\./ },
       variable,
       { match: [/^\s*/, /[A-Za-z_]\w*/, /\s*\(\)/], scope: { 2: "title.function" } },
       { scope: "attr", begin: /(?<=\s)--?[A-Za-z][\w-]*/ },
@@ -101,7 +124,10 @@ export function r(hljs: HLJSApi): Language {
       { begin: /`/, end: /`/ },
       { scope: "number", begin: /(?<![\w.])(?:0x[\da-f]+|\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)[Li]?/i },
       { scope: "operator", begin: /<-|->|\|>|%[^%\n]*%/ },
-      { scope: "title.function", begin: /\b(?!(?:if|for|while|function)\b)[A-Za-z.][\w.]*(?=\()/ },
+      {
+        scope: "title.function",
+        begin: /\b(?!(?:if|for|while|function)\b)[A-Za-z.][\w.]{0,60}(?=\()/,
+      },
     ],
   };
 }
@@ -114,12 +140,54 @@ export function markdown(): Language {
     contains: [
       { scope: "section", begin: /^#{1,6}\s.*$/ },
       { scope: "string", begin: /^```/, end: /^```/ },
-      { scope: "string", begin: /`[^`\n]+`/ },
-      { scope: "strong", begin: /\*\*[^*\n]+\*\*/ },
-      { scope: "emphasis", begin: /(?<![*\w])[*_][^*_\n]+[*_](?!\w)/ },
+      { scope: "string", begin: /`[^`\n]{1,300}`/ },
+      { scope: "strong", begin: /\*\*[^*\n]{1,300}\*\*/ },
+      { scope: "emphasis", begin: /(?<![*\w])[*_][^*_\n]{1,300}[*_](?!\w)/ },
       { scope: "bullet", begin: /^\s*(?:[*+-]|\d+[.)])(?=\s)/ },
       { scope: "quote", begin: /^>.*$/ },
       { match: [/\[[^\]\n]*\]/, /\([^)\n]*\)/], scope: { 1: "attr", 2: "string" } },
+    ],
+  };
+}
+
+/** HTML, XML and SVG. */
+export function xml(hljs: HLJSApi): Language {
+  return {
+    name: "HTML, XML",
+    aliases: ["html", "svg", "xhtml"],
+    contains: [
+      hljs.COMMENT("<!--", "-->"),
+      { scope: "meta", begin: /<[!?]/, end: />/ },
+      {
+        begin: /<\/?(?=[A-Za-z])/,
+        end: /\/?>/,
+        contains: [
+          { scope: "name", begin: /(?<=<\/?)[\w:.-]+/ },
+          { scope: "attr", begin: /[\w:@.-]{1,60}(?=\s*=)/ },
+          { scope: "string", begin: /"/, end: /"/ },
+          { scope: "string", begin: /'/, end: /'/ },
+        ],
+      },
+      { scope: "symbol", begin: /&#?\w+;/ },
+    ],
+  };
+}
+
+/** YAML. */
+export function yaml(hljs: HLJSApi): Language {
+  return {
+    name: "YAML",
+    aliases: ["yml"],
+    contains: [
+      { scope: "comment", begin: /(?<=^|\s)#/, end: /$/ },
+      { scope: "meta", begin: /^(?:---|\.\.\.)\s*$/ },
+      { scope: "attr", begin: /(?<=^\s*(?:- +)*)[\w"'./ -]{1,120}(?=:(?:\s|$))/ },
+      { scope: "bullet", begin: /^\s*-(?=\s)/ },
+      hljs.QUOTE_STRING_MODE,
+      { scope: "string", begin: /'/, end: /'/ },
+      { scope: "meta", begin: /[&*!][\w-]+/ },
+      { scope: "literal", begin: /\b(?:true|false|null|yes|no|on|off)\b/ },
+      { scope: "number", begin: /(?<![\w.-])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?\b/ },
     ],
   };
 }

@@ -70,7 +70,8 @@ const isPlain = (html: string): boolean => !/[<&\n]/.test(html);
 export const markupOf = (tokens: Token[]): string => parser.parse(tokens);
 
 /** The tokens as DOM, ready to be shown. */
-export const rendered = (tokens: Token[]): DocumentFragment => finished(sanitized(markupOf(tokens)));
+export const rendered = (tokens: Token[]): DocumentFragment =>
+  finished(sanitized(markupOf(tokens)));
 
 /** The item's content as one `li`. */
 export function renderedItem(item: Tokens.ListItem, fill: Fill): HTMLLIElement {
@@ -138,7 +139,8 @@ function finished(fragment: DocumentFragment): DocumentFragment {
   return fragment;
 }
 
-const NUMBER = /^[-+−]?[\d.,\s]*\d[\d.,]*(?:e[-+]?\d+)?\s?%?$|^(?:nan|inf|-inf|nat|<na>|none|—|-)?$/i;
+const NUMBER =
+  /^[-+−]?[\d.,\s]*\d[\d.,]*(?:e[-+]?\d+)?\s?%?$|^(?:nan|inf|-inf|nat|<na>|none|—|-)?$/i;
 const CELLS_LOOKED_AT = 4_000;
 
 function alignNumbers(table: HTMLTableElement): void {
@@ -148,7 +150,8 @@ function alignNumbers(table: HTMLTableElement): void {
   for (let column = 0; column < width; column++) {
     const cells = looked.flatMap((row) => row.cells[column] ?? []);
     const texts = cells.map((cell) => cell.textContent?.trim() ?? "");
-    if (!texts.every((text) => NUMBER.test(text)) || !texts.some((text) => /\d/.test(text))) continue;
+    if (!texts.every((text) => NUMBER.test(text)) || !texts.some((text) => /\d/.test(text)))
+      continue;
     for (const row of table.rows) row.cells[column]?.classList.add("num");
   }
 }

@@ -4,10 +4,14 @@ import createDOMPurify, { type DOMPurify } from "dompurify";
 
 const TAGS = [
   ..."a abbr b blockquote br caption cite code col colgroup dd del details div dl dt em".split(" "),
-  ..."figcaption figure h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre q s samp small".split(" "),
+  ..."figcaption figure h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre q s samp small".split(
+    " ",
+  ),
   ..."span strong sub summary sup table tbody td tfoot th thead tr u ul var wbr".split(" "),
 ];
-const ATTRIBUTES = "href src alt title start align colspan rowspan scope dir lang open class".split(" ");
+const ATTRIBUTES = "href src alt title start align colspan rowspan scope dir lang open class".split(
+  " ",
+);
 
 const IMAGE_DATA = /^data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]+$/i;
 const LANGUAGE_CLASS = /^language-[\w+#.-]{1,40}$/;

@@ -1,7 +1,7 @@
 // Growing Markdown as DOM: settled blocks keep their nodes, one frame re-renders the open block only.
 
 import type { Links, Token, Tokens } from "marked";
-import { type BlockSink, BlockScanner } from "./blocks";
+import { BlockScanner, type BlockSink } from "./blocks";
 import { CodeView } from "./code";
 import {
   Batch,
@@ -199,16 +199,17 @@ export class MarkdownStream implements BlockSink {
   /** The element of the block that begins now, emptied of its provisional content. */
   #takeOpen(): HTMLElement {
     this.#clearTail();
-    const element = this.#open ?? this.#newBlock();
+    const element = this.#openBlock();
     this.#open = null;
     return element;
   }
 
-  #newBlock(): HTMLElement {
-    const element = document.createElement("div");
-    element.className = "blk";
-    this.#root.append(element);
-    return element;
+  #openBlock(): HTMLElement {
+    if (this.#open) return this.#open;
+    this.#open = document.createElement("div");
+    this.#open.className = "blk";
+    this.#root.append(this.#open);
+    return this.#open;
   }
 
   // Raw HTML could close more than it opened: its element is filled by itself.
@@ -285,7 +286,7 @@ export class MarkdownStream implements BlockSink {
     this.#parsedChars = tail.length;
     if (this.#table) this.#tableTail(this.#table, tail);
     else if (this.#scanner.mode === "list") this.#listTail(tail);
-    else this.#appendTail((this.#open ??= this.#newBlock()), rendered(this.#tailTokens(tail)));
+    else this.#appendTail(this.#openBlock(), rendered(this.#tailTokens(tail)));
     this.stats.renders++;
   }
 
@@ -294,7 +295,7 @@ export class MarkdownStream implements BlockSink {
     const list = tokens[0] as Tokens.List;
     const open = this.#list;
     if (!open || list.type !== "list") {
-      const parent = open?.element.parentElement ?? (this.#open ??= this.#newBlock());
+      const parent = open?.element.parentElement ?? this.#openBlock();
       this.#appendTail(parent, rendered(tokens));
       return;
     }
@@ -321,7 +322,8 @@ export class MarkdownStream implements BlockSink {
   }
 
   #appendTail(parent: HTMLElement, content: Node): void {
-    const nodes = content instanceof DocumentFragment ? [...content.childNodes] : [content as ChildNode];
+    const nodes =
+      content instanceof DocumentFragment ? [...content.childNodes] : [content as ChildNode];
     parent.append(content);
     this.#tailNodes.push(...nodes);
   }

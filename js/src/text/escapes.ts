@@ -10,6 +10,9 @@ const HARMFUL =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are the subject
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069\u200E\u200F\u061C]/g;
 
+const RTL_LETTERS = "[\\u0590-\\u08FF\\uFB1D-\\uFDFF\\uFE70-\\uFEFC]+";
+const RIGHT_TO_LEFT = new RegExp(`(${RTL_LETTERS}(?: +${RTL_LETTERS})*)`);
+
 export interface Piece {
   text: string;
   hidden: boolean;
@@ -44,13 +47,22 @@ export const visible = (text: string): string =>
 /** Appends the text to `parent`, hidden characters as marked escapes. */
 export function appendVisible(parent: Node, text: string, strict = true): void {
   for (const piece of pieces(text, strict)) {
-    if (!piece.hidden) {
-      parent.appendChild(document.createTextNode(piece.text));
-      continue;
-    }
-    const mark = document.createElement("span");
-    mark.className = "esc";
-    mark.textContent = escapeOf(piece.text);
-    parent.appendChild(mark);
+    if (piece.hidden) appendSpan(parent, "esc", escapeOf(piece.text));
+    else appendIsolated(parent, piece.text);
   }
+}
+
+// Two right-to-left strings with only punctuation between them would be shown in reversed order.
+function appendIsolated(parent: Node, text: string): void {
+  text.split(RIGHT_TO_LEFT).forEach((part, index) => {
+    if (index % 2 === 1) appendSpan(parent, "rtl", part);
+    else if (part !== "") parent.appendChild(document.createTextNode(part));
+  });
+}
+
+function appendSpan(parent: Node, name: string, text: string): void {
+  const span = document.createElement("span");
+  span.className = name;
+  span.textContent = text;
+  parent.appendChild(span);
 }

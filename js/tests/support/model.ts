@@ -3,7 +3,7 @@
 import type { Message, Part, SessionView, ToolPart } from "../../src/protocol";
 import type { Model } from "../../src/session";
 
-type Listener = (...args: unknown[]) => void;
+type Listener = (...args: never[]) => void;
 
 /** Records what is sent; `deliver` is the kernel speaking. */
 export class TestModel implements Model {
@@ -29,7 +29,7 @@ export class TestModel implements Model {
     this.#listeners.get(name)?.delete(callback);
   }
   emit(name: string, ...args: unknown[]): void {
-    for (const listener of [...(this.#listeners.get(name) ?? [])]) listener(...args);
+    for (const listener of [...(this.#listeners.get(name) ?? [])]) listener(...(args as never[]));
   }
   deliver(message: object): void {
     this.emit("msg:custom", message);
@@ -69,7 +69,11 @@ export const tool = (fields: Partial<ToolPart> = {}): ToolPart => ({
   ...fields,
 });
 
-export const message = (mid: string, parts: Part[], role: Message["role"] = "assistant"): Message => ({
+export const message = (
+  mid: string,
+  parts: Part[],
+  role: Message["role"] = "assistant",
+): Message => ({
   mid,
   role,
   parts,

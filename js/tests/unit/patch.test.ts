@@ -24,7 +24,10 @@ test.each(vectors as Vector[])("$name", ({ before, ops, after, gap }) => {
 });
 
 test("what a patch does not touch stays the same object", () => {
-  const before = { notices: [1], messages: { first: 0, items: [{ parts: [{ text: "a" }] }, { parts: [{ text: "b" }] }] } };
+  const before = {
+    notices: [1],
+    messages: { first: 0, items: [{ parts: [{ text: "a" }] }, { parts: [{ text: "b" }] }] },
+  };
   const after = patched(before, [["append", ["messages", 1, "parts", 0, "text"], "c"]])!;
   expect(after.messages.items[0]).toBe(before.messages.items[0]);
   expect(after.notices).toBe(before.notices);

@@ -121,14 +121,21 @@ test("a busy kernel is waited for as long as it is busy", () => {
 });
 
 test("the host's word about its kernel is taken, and let go of at the end", () => {
-  const slots = { status: new Set<(s: unknown, a: unknown) => void>(), link: new Set<(s: unknown, a: unknown) => void>() };
+  const slots = {
+    status: new Set<(s: unknown, a: unknown) => void>(),
+    link: new Set<(s: unknown, a: unknown) => void>(),
+  };
   const signal = (set: Set<(s: unknown, a: unknown) => void>) => ({
     connect: (slot: (s: unknown, a: unknown) => void) => set.add(slot),
     disconnect: (slot: (s: unknown, a: unknown) => void) => set.delete(slot),
   });
   const model = new TestModel();
   model.widget_manager = {
-    kernel: { status: "idle", statusChanged: signal(slots.status), connectionStatusChanged: signal(slots.link) },
+    kernel: {
+      status: "idle",
+      statusChanged: signal(slots.status),
+      connectionStatusChanged: signal(slots.link),
+    },
   };
   const controller = new AbortController();
   const session = new Session(model, controller.signal);
@@ -145,7 +152,9 @@ test("the host's word about its kernel is taken, and let go of at the end", () =
   say(slots.status, "restarting");
   expect(session.connection).toBe("disconnected");
   controller.abort();
-  expect([slots.status.size, slots.link.size, model.listenerCount, vi.getTimerCount()]).toEqual([0, 0, 0, 0]);
+  expect([slots.status.size, slots.link.size, model.listenerCount, vi.getTimerCount()]).toEqual([
+    0, 0, 0, 0,
+  ]);
 });
 
 test("history is asked for from the first loaded message, one request at a time", async () => {
@@ -156,14 +165,28 @@ test("history is asked for from the first loaded message, one request at a time"
   expect(await session.loadHistory()).toBe(false);
   const request = model.sent.find((m) => m.kind === "history")!;
   expect(request.before).toBe(70);
-  model.deliver({ kind: "history", request_id: request.request_id, epoch: "e1", first: 70, items: [] });
+  model.deliver({
+    kind: "history",
+    request_id: request.request_id,
+    epoch: "e1",
+    first: 70,
+    items: [],
+  });
   expect(await first).toBe(true);
 });
 
 test("messages that are not of this protocol are ignored", () => {
   const model = new TestModel();
   const session = new Session(model);
-  for (const raw of [null, 7, "x", {}, { kind: "patch" }, { kind: "snapshot", view: 1 }, { kind: "anywidget-command-response", id: "1" }]) {
+  for (const raw of [
+    null,
+    7,
+    "x",
+    {},
+    { kind: "patch" },
+    { kind: "snapshot", view: 1 },
+    { kind: "anywidget-command-response", id: "1" },
+  ]) {
     model.emit("msg:custom", raw);
   }
   expect(session.store.view).toBeNull();

@@ -3,7 +3,12 @@ import type { PatchMessage, Snapshot } from "../../src/protocol";
 import { Store } from "../../src/store";
 import { message, text, view } from "../support/model";
 
-const snapshot = (seq: number, epoch = "e1", items = [message("m0", [text("a")])], first = 0): Snapshot => ({
+const snapshot = (
+  seq: number,
+  epoch = "e1",
+  items = [message("m0", [text("a")])],
+  first = 0,
+): Snapshot => ({
   protocol: 1,
   epoch,
   seq,
@@ -21,7 +26,11 @@ function storeAt(seq: number): { store: Store; gaps: () => number; text: () => s
   let gaps = 0;
   const store = new Store(() => gaps++);
   store.adoptAnswer(snapshot(seq));
-  return { store, gaps: () => gaps, text: () => (store.view!.messages.items[0]!.parts[0] as { text: string }).text };
+  return {
+    store,
+    gaps: () => gaps,
+    text: () => (store.view!.messages.items[0]!.parts[0] as { text: string }).text,
+  };
 }
 
 test("patches in order are applied", () => {
@@ -88,7 +97,13 @@ test("a trait that jumps ahead tells of lost patches: it is taken and the whole 
 
 test("malformed traits and those of another protocol are left alone", () => {
   const { store } = storeAt(3);
-  for (const raw of [null, 1, {}, { protocol: 2, epoch: "x", seq: 9, view: view() }, { protocol: 1, epoch: "x", seq: 9, view: {} }]) {
+  for (const raw of [
+    null,
+    1,
+    {},
+    { protocol: 2, epoch: "x", seq: 9, view: view() },
+    { protocol: 1, epoch: "x", seq: 9, view: {} },
+  ]) {
     store.adoptTrait(raw);
   }
   expect([store.epoch, store.seq]).toEqual(["e1", 3]);
@@ -98,7 +113,13 @@ test("history goes before the loaded messages, when it ends exactly there", () =
   const store = new Store(() => {});
   store.adoptAnswer(snapshot(0, "e1", [message("m5", [])], 5));
   const older = [3, 4].map((n) => message(`m${n}`, []));
-  const history = { kind: "history" as const, request_id: "r", epoch: "e1", first: 3, items: older };
+  const history = {
+    kind: "history" as const,
+    request_id: "r",
+    epoch: "e1",
+    first: 3,
+    items: older,
+  };
   store.prepend({ ...history, epoch: "other" });
   store.prepend({ ...history, items: older.slice(1) });
   expect(store.view!.messages.first).toBe(5);
@@ -112,7 +133,13 @@ test("loaded history survives a second view's hello, and not a gap", () => {
   const store = new Store(() => {});
   const last = message("m5", [text("x")]);
   store.adoptAnswer(snapshot(4, "e1", [last], 5));
-  store.prepend({ kind: "history", request_id: "r", epoch: "e1", first: 4, items: [message("m4", [])] });
+  store.prepend({
+    kind: "history",
+    request_id: "r",
+    epoch: "e1",
+    first: 4,
+    items: [message("m4", [])],
+  });
   store.adoptAnswer(snapshot(4, "e1", [last], 5));
   expect(store.view!.messages.first).toBe(4);
   store.applyPatch(patch(9));

@@ -30,7 +30,9 @@ test("a carriage return hides nothing but an older version of a progress line", 
 });
 
 test("bidirectional, zero-width and control characters become visible escapes", () => {
-  expect(visible("echo \u202E f/ tsil ; rm -r /\u202C ok")).toBe("echo \\u202E f/ tsil ; rm -r /\\u202C ok");
+  expect(visible("echo \u202E f/ tsil ; rm -r /\u202C ok")).toBe(
+    "echo \\u202E f/ tsil ; rm -r /\\u202C ok",
+  );
   expect(visible("report\u202Egpj.sh")).toBe("report\\u202Egpj.sh");
   expect(visible("a\u200Bb\u00ADc\uFEFFd\u2066e\u0000f\u001b[2K\rg\u00a0h")).toBe(
     "a\\u200Bb\\u00ADc\\uFEFFd\\u2066e\\u0000f\\u001B[2K\\u000Dg\\u00A0h",
@@ -46,6 +48,10 @@ test("ordinary text of any script stays as it is", () => {
 
 test("pieces joined are the text again", () => {
   const raw = "x\u202Ey\u200Dz\u0007";
-  expect(pieces(raw).map((piece) => piece.text).join("")).toBe(raw);
+  expect(
+    pieces(raw)
+      .map((piece) => piece.text)
+      .join(""),
+  ).toBe(raw);
   expect(pieces("", true)).toEqual([]);
 });

@@ -4,10 +4,26 @@ import { folded, lastLine } from "../../src/components/Output";
 import { callInOneLine, openByDefault } from "../../src/components/ToolCard";
 import type { Question } from "../../src/protocol";
 import { composed, emptyComposer, isHostShortcut, isSendKey } from "../../src/ui-state";
-import { countInWords, durationInWords, errorInWords, refusalInWords, statusInWords } from "../../src/words";
+import {
+  countInWords,
+  durationInWords,
+  errorInWords,
+  refusalInWords,
+  statusInWords,
+} from "../../src/words";
 import { message, STREAMING, text, tool, view } from "../support/model";
 
-const key = (fields: object): KeyboardEvent => ({ key: "Enter", shiftKey: false, altKey: false, isComposing: false, keyCode: 13, ctrlKey: false, metaKey: false, ...fields }) as KeyboardEvent;
+const key = (fields: object): KeyboardEvent =>
+  ({
+    key: "Enter",
+    shiftKey: false,
+    altKey: false,
+    isComposing: false,
+    keyCode: 13,
+    ctrlKey: false,
+    metaKey: false,
+    ...fields,
+  }) as KeyboardEvent;
 
 test("Enter sends; Shift+Enter and the Enter of an input method do not", () => {
   expect(isSendKey(key({}))).toBe(true);
@@ -18,10 +34,24 @@ test("Enter sends; Shift+Enter and the Enter of an input method do not", () => {
 });
 
 test("only combinations that are not editing go to the host", () => {
-  for (const combination of [{ key: "s", ctrlKey: true }, { key: "s", metaKey: true }, { key: "C", ctrlKey: true, shiftKey: true }, { key: "F5" }]) {
+  for (const combination of [
+    { key: "s", ctrlKey: true },
+    { key: "s", metaKey: true },
+    { key: "C", ctrlKey: true, shiftKey: true },
+    { key: "F5" },
+  ]) {
     expect(isHostShortcut(key(combination))).toBe(true);
   }
-  for (const own of [{ key: "a" }, { key: "d" }, { key: "Enter", ctrlKey: true }, { key: "Enter", shiftKey: true }, { key: "Escape" }, { key: "v", ctrlKey: true }, { key: "ArrowUp", metaKey: true }, { key: "a", ctrlKey: true }]) {
+  for (const own of [
+    { key: "a" },
+    { key: "d" },
+    { key: "Enter", ctrlKey: true },
+    { key: "Enter", shiftKey: true },
+    { key: "Escape" },
+    { key: "v", ctrlKey: true },
+    { key: "ArrowUp", metaKey: true },
+    { key: "a", ctrlKey: true },
+  ]) {
     expect(isHostShortcut(key(own))).toBe(false);
   }
 });
@@ -35,10 +65,24 @@ test("text that was not taken comes back before what was typed since", () => {
   expect(state.sending?.slow).toBe(true);
   const refused = composed(state, { type: "refused", reason: "busy" });
   expect(refused).toEqual({ draft: "one\ntwo", sending: null, refusal: "busy" });
-  expect(composed(state, { type: "accepted" })).toEqual({ draft: "two", sending: null, refusal: null });
+  expect(composed(state, { type: "accepted" })).toEqual({
+    draft: "two",
+    sending: null,
+    refusal: null,
+  });
 });
 
-const question: Question = { pid: "p", tid: "t", tool: "run", agent: null, reason: null, text: "x", language: null, options: ["deny"], session_rule: null };
+const question: Question = {
+  pid: "p",
+  tid: "t",
+  tool: "run",
+  agent: null,
+  reason: null,
+  text: "x",
+  language: null,
+  options: ["deny"],
+  session_rule: null,
+};
 
 test("a run announces its start, its questions and its end, and nothing else", () => {
   const idle = view([message("m0", [])]);
@@ -59,8 +103,12 @@ test("cards: pictures, tables and short text are open, long text and failures ar
   const lines = (count: number): string => Array(count).fill("x").join("\n");
   expect(openByDefault(tool({ state: "running" }))).toBe(true);
   expect(openByDefault(tool({ state: "done", output: [{ type: "html", html: "" }] }))).toBe(true);
-  expect(openByDefault(tool({ state: "done", output: [{ type: "text", text: lines(3) }] }))).toBe(true);
-  expect(openByDefault(tool({ state: "done", output: [{ type: "text", text: lines(30) }] }))).toBe(false);
+  expect(openByDefault(tool({ state: "done", output: [{ type: "text", text: lines(3) }] }))).toBe(
+    true,
+  );
+  expect(openByDefault(tool({ state: "done", output: [{ type: "text", text: lines(30) }] }))).toBe(
+    false,
+  );
   expect(openByDefault(tool({ state: "done", output: null }))).toBe(false);
   for (const state of ["error", "cancelled", "awaiting-confirmation"] as const) {
     expect(openByDefault(tool({ state }))).toBe(false);
@@ -68,7 +116,9 @@ test("cards: pictures, tables and short text are open, long text and failures ar
 });
 
 test("a call in one line is its first line of code or its arguments", () => {
-  expect(callInOneLine(tool({ code: { text: "\nimport os\nx", language: "python" } }))).toBe("import os");
+  expect(callInOneLine(tool({ code: { text: "\nimport os\nx", language: "python" } }))).toBe(
+    "import os",
+  );
   expect(callInOneLine(tool({ input: { name: "df", rows: 5 } }))).toBe('name="df", rows=5');
   expect(callInOneLine(tool({ input: null }))).toBe("");
   expect(callInOneLine(tool({ input: [1] }))).toBe("[1]");
@@ -81,7 +131,12 @@ test("long text folds by lines and by length", () => {
 });
 
 test("words for numbers, codes and states", () => {
-  expect([40, 400, 12_000, 185_000].map(durationInWords)).toEqual(["40 ms", "0.4 s", "12 s", "3 min 05 s"]);
+  expect([40, 400, 12_000, 185_000].map(durationInWords)).toEqual([
+    "40 ms",
+    "0.4 s",
+    "12 s",
+    "3 min 05 s",
+  ]);
   expect([950, 1234, 12_431, 2_000_000].map(countInWords)).toEqual(["950", "1.2k", "12k", "2.0M"]);
   const codes = ["chat_disabled", "rate_limited", "bad_request", "network", "unknown"];
   expect(new Set(codes.map(errorInWords)).size).toBe(5);

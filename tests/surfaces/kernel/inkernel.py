@@ -17,11 +17,21 @@ from agent_widget.core.errors import Cancelled, ToolFailure
 from agent_widget.surfaces.kernel.context import DisplayContext
 from agent_widget.surfaces.kernel.host import detect_host
 from agent_widget.surfaces.kernel.inbox import Inbox, custom_content
+from agent_widget.surfaces.kernel.prompt import terminal_question
 from agent_widget.surfaces.kernel.scriptthread import main_thread
 from agent_widget.surfaces.kernel.tap import install_tap
 from agent_widget.surfaces.kernel.waiting import wait_async, wait_blocking
 
-__all__ = ["Cancelled", "DisplayContext", "Kit", "Thread", "ToolFailure", "asyncio", "time"]
+__all__ = [
+    "Cancelled",
+    "DisplayContext",
+    "Kit",
+    "Thread",
+    "ToolFailure",
+    "asyncio",
+    "terminal_question",
+    "time",
+]
 
 SPEAKER = contextvars.ContextVar("SPEAKER", default="nobody")
 
@@ -163,6 +173,15 @@ class Kit:
             self.tell(job=name, outcome=outcome)
 
         future.add_done_callback(done)
+
+    def naps(self) -> None:
+        """A long job that an interrupt ends whenever it comes.
+
+        CPython holds back one that comes between the last bytecode and a call that sleeps.
+        """
+        self.ready()
+        for _ in range(300):
+            time.sleep(0.1)
 
     def sleeper(self, interrupted: Callable[[Future[Any]], object]) -> Future[Any]:
         """A job that sleeps for long; ``interrupted(future)`` is called once it does."""

@@ -6,30 +6,31 @@ import time
 
 import pytest
 
-from tests.surfaces.kernel.kernels import RealKernel
+from tests.surfaces.kernel.kernels import PROMPT_S, RealKernel
 
+# Ready is a job, so that it comes when the wait has begun.
 WAITS = {
-    "await run": ("await kit.awaited(kit.run({0!r}))", "CancelledError"),
-    "run.result()": ("kit.wait(kit.run({0!r}))", "KeyboardInterrupt"),
+    "await run": ("kit.main.submit(kit.ready); await kit.awaited({0})", "CancelledError"),
+    "run.result()": ("kit.main.submit(kit.ready); kit.wait({0})", "KeyboardInterrupt"),
     "run.result() in a cell that awaits": (
-        "await asyncio.sleep(0); kit.wait(kit.run({0!r}))",
+        "await asyncio.sleep(0); kit.main.submit(kit.ready); kit.wait({0})",
         "KeyboardInterrupt",
     ),
 }
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_the_kernels_interrupt_stops_the_run_and_ends_the_cell_within_a_second(
+def test_the_kernels_interrupt_stops_the_run_and_ends_the_cell_promptly(
     healthy: RealKernel, wait: str
 ) -> None:
     code, error = WAITS[wait]
     name = healthy.name()
     # The run ends when it is stopped, as a run does.
     healthy.run(f"kit.stopped = 0; kit.ends_when_stopped({name!r})")
-    cell = healthy.begin_ready(f"kit.main.submit(kit.ready); {code.format(name)}")
+    cell = healthy.begin_ready(code.format(f"kit.run({name!r})"))
     at = healthy.interrupt()
     healthy.end(cell)
-    assert time.monotonic() - at < 1
+    assert time.monotonic() - at < PROMPT_S
     assert cell.error is not None
     assert cell.error.startswith(error)
     assert healthy.run("print(kit.stopped)") == "1\n"
@@ -39,12 +40,12 @@ def test_the_kernels_interrupt_ends_the_running_job_and_the_wait(healthy: RealKe
     name = healthy.name()
     cell = healthy.begin_ready(
         f"kit.stopped = 0; kit.ends_when_stopped({name!r})\n"
-        "job = kit.sleeper(lambda future: kit.ready())\n"
+        "job = kit.submit_aside(kit.naps)\n"
         f"kit.wait(kit.run({name!r}))"
     )
     at = healthy.interrupt()
     healthy.end(cell)
-    assert time.monotonic() - at < 1
+    assert time.monotonic() - at < PROMPT_S
     assert (cell.error or "").startswith("KeyboardInterrupt")
     assert healthy.run("print(kit.stopped, repr(job.exception()))").startswith("1 Cancelled(")
 
@@ -94,3 +95,16 @@ def test_what_a_click_prints_lands_in_the_cell_that_showed_the_widget(kernel: Re
 def test_the_host_is_an_ipykernel_of_its_release(kernel: RealKernel) -> None:
     code = "print(kit.host.kind, kit.host.ipykernel, kit.host.release, kit.host.allow_stdin())"
     assert kernel.run(code) == f"ipykernel {kernel.version} {kernel.release} False\n"
+
+
+def test_a_question_is_asked_at_the_keyboard_of_a_waiting_cell(kernel: RealKernel) -> None:
+    code = "answer = terminal_question('rm -r data\u202e', kit.host); print(answer)"
+    cell = kernel.begin(code, allow_stdin=True)
+    asked = [kernel.answer(text) for text in ("perhaps", "d", "it is the only copy")]
+    assert [prompt.split(" ")[0] for prompt in asked] == ["[a]llow", "[a]llow", "Why"]
+    assert "rm -r data\\u202e" in kernel.end(cell).text
+    assert cell.text.endswith("TerminalAnswer(decision='deny', reason='it is the only copy')\n")
+
+
+def test_nobody_is_asked_where_the_front_end_has_no_keyboard(kernel: RealKernel) -> None:
+    assert kernel.run("print(terminal_question('rm -r data', kit.host))") == "None\n"

@@ -15,13 +15,13 @@ T = TypeVar("T")
 class ThisThread:
     """A main thread that runs each job where it is submitted."""
 
-    def submit(self, job: Callable[[], T], *, interruptible: bool = True) -> Future[T]:
+    def submit(self, job: Callable[[], T], *, interruptible: bool = True) -> Future[T]:  # noqa: ARG002
         future: Future[T] = Future()
         future.set_running_or_notify_cancel()
         future.set_result(job())
         return future
 
-    def interrupt(self, future: Future[Any]) -> None:
+    def interrupt(self, future: Future[Any]) -> None:  # noqa: ARG002
         raise AssertionError("nothing to interrupt")
 
     def waits_for(self) -> str | None:

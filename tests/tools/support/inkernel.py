@@ -30,7 +30,7 @@ class KernelMain:
         self.tasks: dict[Future[Any], asyncio.Task[Any]] = {}
         self.reason: str | None = None
 
-    def submit(self, job: Callable[[], Any], *, interruptible: bool = True) -> Future[Any]:
+    def submit(self, job: Callable[[], Any], *, interruptible: bool = True) -> Future[Any]:  # noqa: ARG002
         future: Future[Any] = Future()
         context = contextvars.copy_context()
 
@@ -40,7 +40,7 @@ class KernelMain:
             before = signal.signal(signal.SIGINT, signal.default_int_handler)
             try:
                 future.set_result(context.run(job))
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001
                 future.set_exception(error)
             finally:
                 signal.signal(signal.SIGINT, before)
@@ -56,7 +56,7 @@ class KernelMain:
             future.set_running_or_notify_cancel()
             try:
                 future.set_result(await factory())
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001
                 future.set_exception(error)
 
         def start() -> None:

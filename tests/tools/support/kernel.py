@@ -22,7 +22,7 @@ class Kernel:
     """One kernel; ``outputs`` are all it ever published, as (request, kind, text)."""
 
     def __init__(self, first_on_path: Path | None = None) -> None:
-        self.manager = KernelManager(kernel_name="python3")
+        self.manager = KernelManager(kernel_name="python3", transport="ipc")
         # With pytest's mark in its environment a kernel would not watch its descriptors.
         environ = {k: v for k, v in os.environ.items() if k != "PYTEST_CURRENT_TEST"}
         path = [str(folder) for folder in (first_on_path, REPOSITORY) if folder is not None]
@@ -61,8 +61,7 @@ class Kernel:
         last = self.begin("")
         self.until(last, lambda: last in self.idle)
         owners = {owner for owner, _, _ in self.outputs}
-        grown = [o for owner in owners for o in self.shown(owner)[len(self.seen.get(owner, [])) :]]
-        return grown
+        return [o for owner in owners for o in self.shown(owner)[len(self.seen.get(owner, [])) :]]
 
     def shown(self, request: str) -> list[tuple[str, str]]:
         return [(kind, text) for owner, kind, text in self.outputs if owner == request]

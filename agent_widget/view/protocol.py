@@ -1,0 +1,235 @@
+"""Shapes of what travels between kernel and browser, protocol 1.
+
+The one source of these types: ``js/src/protocol.gen.ts`` is made from this module by
+``python -m tests.support.typescript``, and a test fails when the two differ.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NotRequired, TypeAlias, TypedDict
+
+from ..core.messages import Json, ToolState
+from ..core.state import Status
+from .model import Mark, Phase
+
+PROTOCOL: Final = 1
+
+DecisionWord = Literal["allow_once", "allow_session", "deny"]
+CommandName = Literal["send", "stop", "retry", "reset", "decide", "dismiss"]
+
+
+class TextBlock(TypedDict):
+    type: Literal["text"]
+    text: str
+
+
+class ImageBlock(TypedDict):
+    """``data`` is base64."""
+
+    type: Literal["image"]
+    mime: str
+    data: str
+
+
+class SvgBlock(TypedDict):
+    type: Literal["svg"]
+    svg: str
+
+
+class HtmlBlock(TypedDict):
+    type: Literal["html"]
+    html: str
+
+
+Block: TypeAlias = TextBlock | ImageBlock | SvgBlock | HtmlBlock
+
+
+class TextPart(TypedDict):
+    type: Literal["text"]
+    text: str
+
+
+class ReasoningPart(TypedDict):
+    """Named only: reasoning is kept for the model and never rendered."""
+
+    type: Literal["reasoning"]
+
+
+class Code(TypedDict):
+    """What a call will run, and the language to show it in."""
+
+    text: str
+    language: str
+
+
+class ToolErrorView(TypedDict):
+    code: str | None
+    message: str
+
+
+class ToolPart(TypedDict):
+    """A tool call; ``live`` is its output so far while it runs."""
+
+    type: Literal["tool"]
+    tid: str
+    name: str
+    input: Json
+    state: ToolState
+    code: Code | None
+    prompt: str | None
+    progress: str | None
+    live: str | None
+    output: list[Block] | None
+    error: ToolErrorView | None
+    duration_ms: int | None
+    agent: AgentView | None
+
+
+Part: TypeAlias = TextPart | ReasoningPart | ToolPart
+
+
+class Message(TypedDict):
+    mid: str
+    role: Literal["user", "assistant"]
+    parts: list[Part]
+    mark: Mark | None
+
+
+class AgentView(TypedDict):
+    """The nested run of a sub-agent."""
+
+    name: str
+    status: Status
+    messages: list[Message]
+
+
+class MessageWindow(TypedDict):
+    """The loaded messages; ``items[0]`` has the absolute index ``first``."""
+
+    first: int
+    items: list[Message]
+
+
+class Interaction(TypedDict):
+    can_send: bool
+    revision: int
+
+
+class ModelView(TypedDict):
+    label: str
+    offline: bool
+    notice: str | None
+
+
+class Question(TypedDict):
+    """The one open permission question; ``text`` is exactly what will run."""
+
+    pid: str
+    tid: str
+    tool: str
+    agent: str | None
+    reason: str | None
+    text: str
+    language: str | None
+    options: list[DecisionWord]
+    session_rule: str | None
+
+
+class ErrorView(TypedDict):
+    code: str | None
+    message: str
+    advice: str | None
+
+
+class Notice(TypedDict):
+    nid: str
+    code: str
+    message: str
+
+
+class Usage(TypedDict):
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    requests: int
+
+
+class Draft(TypedDict):
+    """A call whose arguments are still arriving."""
+
+    name: str
+    arguments: str
+
+
+class Top(TypedDict):
+    """What changes rarely: everything but messages and drafts."""
+
+    session_id: str
+    status: Status
+    phase: Phase
+    interaction: NotRequired[Interaction]
+    can_stop: bool
+    can_retry: bool
+    model: ModelView
+    question: Question | None
+    waiting_questions: int
+    error: ErrorView | None
+    notices: list[Notice]
+    usage: Usage | None
+
+
+class SessionView(Top):
+    """The whole view."""
+
+    drafts: NotRequired[list[Draft]]
+    messages: MessageWindow
+
+
+class Snapshot(TypedDict):
+    """What the ``snapshot`` trait holds, and what answers ``hello``."""
+
+    protocol: int
+    epoch: str
+    seq: int
+    view: SessionView
+
+
+class PatchMessage(TypedDict):
+    """``seq`` is exactly one more than that of the patch before."""
+
+    kind: Literal["patch"]
+    epoch: str
+    seq: int
+    ops: list[Json]
+
+
+class Receipt(TypedDict):
+    """A command was carried out."""
+
+    kind: Literal["reply"]
+    request_id: str
+    ok: Literal[True]
+    message_id: NotRequired[str]
+
+
+class Refusal(TypedDict):
+    """A command was not carried out, and why."""
+
+    kind: Literal["reply"]
+    request_id: str
+    ok: Literal[False]
+    code: str
+    message: str
+
+
+ReplyMessage: TypeAlias = Receipt | Refusal
+
+
+class HistoryMessage(TypedDict):
+    """Older messages; ``items[0]`` has the absolute index ``first``."""
+
+    kind: Literal["history"]
+    request_id: str
+    epoch: str
+    first: int
+    items: list[Message]

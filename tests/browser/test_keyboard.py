@@ -1,0 +1,85 @@
+"""Keys typed into the chat stay there, and suffice for everything."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.browser.notebook import Notebook, in_both
+
+
+@in_both
+def test_keys_typed_into_the_composer_never_reach_the_notebook(notebook: Notebook) -> None:
+    chat = notebook.chat()
+    notebook.add("kept = 1")
+    before = notebook.sources()
+    chat.field.click()
+    # As commands: insert above, below, delete, restart, cut, merge, to Markdown.
+    typed = "a b dd 00 x M m ii"
+    notebook.page.keyboard.type(typed)
+    notebook.page.keyboard.press("Escape")
+    notebook.page.keyboard.press("Shift+Enter")
+    notebook.page.keyboard.type("dd")
+    expect(chat.field).to_have_value(f"{typed}\ndd")
+    expect(chat.field).to_be_focused()
+    notebook.page.keyboard.press("Enter")
+    chat.await_text("offline demo model")
+    chat.await_rest()
+    assert chat.said.locator(".said").inner_text() == f"{typed}\ndd"
+    assert notebook.sources() == before
+    expect(notebook.page.locator(".jp-Dialog")).to_have_count(0)
+
+
+def test_a_question_is_answered_with_keys_alone(notebook: Notebook) -> None:
+    chat = notebook.chat()
+    page = notebook.page
+    chat.field.focus()
+    page.keyboard.type("run: 6 * 7")
+    page.keyboard.press("Enter")
+    chat.await_question()
+    button = chat.question.get_by_role
+    expect(button("button", name="Deny")).to_be_focused()
+    expect(button("button", name="Allow once")).to_be_enabled()
+    page.keyboard.press("Tab")
+    expect(button("button", name="Allow for this session")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(button("button", name="Allow once")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(chat.field).to_be_focused()
+    expect(chat.await_card("done")).to_contain_text("42")
+    chat.await_rest()
+
+
+def test_a_draft_keeps_the_focus_when_a_question_comes(notebook: Notebook) -> None:
+    chat = notebook.chat()
+    page = notebook.page
+    chat.send("run: 6 * 7")
+    page.keyboard.type("and then")
+    chat.await_question()
+    expect(chat.question.get_by_role("button", name="Allow once")).to_be_enabled()
+    page.keyboard.type(" more")
+    expect(chat.field).to_have_value("and then more")
+    page.keyboard.press("Shift+Tab")
+    expect(chat.question.get_by_role("button", name="Allow once")).to_be_focused()
+    page.keyboard.press("Space")
+    expect(chat.field).to_be_focused()
+    expect(chat.await_card("done")).to_contain_text("42")
+    chat.await_rest()
+    expect(chat.field).to_have_value("and then more")
+
+
+def test_the_enter_that_ends_a_composition_sends_nothing(notebook: Notebook) -> None:
+    chat = notebook.chat()
+    chat.field.focus()
+    protocol = notebook.page.context.new_cdp_session(notebook.page)
+    kana = {"text": "にほん", "selectionStart": 3, "selectionEnd": 3}
+    protocol.send("Input.imeSetComposition", kana)
+    expect(chat.field).to_have_value("にほん")
+    enter = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 229}
+    protocol.send("Input.dispatchKeyEvent", {"type": "rawKeyDown", **enter})
+    protocol.send("Input.insertText", {"text": "日本"})
+    protocol.send("Input.dispatchKeyEvent", {"type": "keyUp", **enter})
+    expect(chat.field).to_have_value("日本")
+    expect(chat.messages).to_have_count(0)
+    notebook.page.keyboard.press("Enter")
+    expect(chat.said).to_contain_text("日本")
+    protocol.detach()

