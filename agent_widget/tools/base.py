@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
@@ -66,6 +66,13 @@ class MainThread(Protocol):
         """Queue ``job``; the future ends with its result. Callable from any thread.
 
         Cancelling the future before the job starts drops it.
+        """
+        ...
+
+    def submit_coroutine(self, factory: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+        """Run ``factory()`` as a task on the main thread's loop, in a copy of the caller's context.
+
+        The future raises ToolFailure where no loop can turn there.
         """
         ...
 

@@ -238,8 +238,9 @@ def _shell_detours(shell: Any, code: str, capture: Capture) -> tuple[Detour, ...
         if payload.get("source") == "page":
             capture.show(payload.get("data") or {})
 
-    def show_traceback(_kind: Any, _value: Any, lines: list[str]) -> None:
-        capture.add(TextBlock("\n".join(lines)))
+    def show_traceback(_kind: Any, value: BaseException, lines: list[str]) -> None:
+        if not isinstance(value, KeyboardInterrupt):  # not a fault of the code
+            capture.add(TextBlock("\n".join(lines)))
 
     def show_value(data: dict[str, Any], _metadata: Any = None) -> None:
         capture.show(data)

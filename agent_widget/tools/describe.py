@@ -18,11 +18,11 @@ from ..core.errors import ToolFailure
 from .base import Block, TextBlock, ToolOutput
 from .failures import error_line
 from .function import FunctionTool, tool
-from .namespace import SIZED, shape_text, size_bytes, size_text, snapshot, type_name, user_variables
 from .secrets import HIDDEN, is_secret_name, masked
 from .tables import table_blocks
 from .text import without_addresses
 from .truncate import head_and_tail
+from .variables import SIZED, shape_text, size_bytes, size_text, snapshot, type_name, user_variables
 
 _TIMEOUT_S: Final = 20.0
 _ITEMS: Final = 20

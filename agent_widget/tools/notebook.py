@@ -1,4 +1,4 @@
-"""The tools for a notebook, together."""
+"""The tools for a notebook, together, and the namespace they work in."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from .describe import describe_tool
 from .function import FunctionTool
-from .namespace import list_tool, notebook_namespace
 from .python_cell import python_tool
+from .variables import list_tool, notebook_namespace
 
 
 def notebook_tools(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Any, Final, Protocol, TypeVar, runtime_checkable
+from typing import Any, Final, TypeVar
 
 from ..core.errors import Cancelled, ToolFailure
-from .base import CallText, MainThread, ToolContext, ToolOutput
+from .base import CallText, ToolContext, ToolOutput
 from .cell import CellEnd, run_cell
 from .display import Capture, current_capture
 from .failures import error_line
@@ -22,18 +22,6 @@ T = TypeVar("T")
 _POLL_S: Final = 0.2
 _NOTHING: Final = result_output(None)
 _OUTPUT_SO_FAR_CHARS: Final = 4_000
-
-
-@runtime_checkable
-class LoopThread(MainThread, Protocol):
-    """A main thread with an event loop."""
-
-    def submit_coroutine(self, factory: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
-        """Run ``factory()`` as a task on that loop, in a copy of the caller's context.
-
-        The future raises ToolFailure where that loop cannot turn.
-        """
-        ...
 
 
 def python_tool(namespace: Callable[[], dict[str, Any]]) -> FunctionTool:
@@ -79,8 +67,6 @@ async def _end_of(
     )
     if isinstance(end, CellEnd):
         return end
-    if not isinstance(context.main, LoopThread):
-        raise ToolFailure("Code cannot await here. Write it without a top-level await.")
     return await _main_result(context, context.main.submit_coroutine(end))
 
 

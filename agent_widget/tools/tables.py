@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .base import Block, HtmlBlock, TextBlock
-from .namespace import libraries
+from .variables import libraries
 
 _HEAD: Final = 5
 _COLUMNS: Final = 50

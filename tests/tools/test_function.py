@@ -4,11 +4,13 @@ from __future__ import annotations
 import asyncio
 import datetime
 import decimal
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -163,6 +165,38 @@ async def test_calls_at_once_keep_their_output_apart(capsys: pytest.CaptureFixtu
     for mark, output in (("a", a), ("b", b)):
         assert output.text_for_model().splitlines() == [f"{mark} {n}" for n in range(20)]
     assert capsys.readouterr().out.splitlines() == [f"own {n}" for n in range(20)]
+
+
+SCRIPT = """
+import asyncio, sys
+from agent_widget.tools import tool
+from tests.tools.support.calls import output_of
+
+@tool
+def noisy() -> None:
+    print("tool")
+    print("tool", file=sys.stderr)
+    sys.stdout.writelines(["li", "nes"])
+    sys.stdout.flush()
+
+print("before")
+output = asyncio.run(output_of(noisy))
+print(repr(output.text_for_model()), sys.stdout.encoding)
+"""
+
+
+async def test_in_a_plain_script_the_tools_text_is_captured_and_its_own_printed() -> None:
+    ran = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", SCRIPT],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.stdout.splitlines() == ["before", "'tool\\ntool\\nlines' utf-8"]
+    assert ran.stderr == ""
 
 
 VARIABLE: ContextVar[str] = ContextVar("variable", default="unset")

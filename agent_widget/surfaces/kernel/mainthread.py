@@ -23,18 +23,11 @@ WAITS_FOR_KERNEL: Final = "Waiting for the kernel to be free"
 WAITS_FOR_CALL: Final = "Waiting for another call to finish"
 
 _ATTRIBUTE: Final = "_agent_widget_main"
-_BUSY_AFTER_S: Final = 0.1
+_BUSY_AFTER_S: Final = 0.25
 
 
 class HostThread(MainThread, Protocol):
     """A main thread as the waiting functions and tools for notebooks use it."""
-
-    def submit_coroutine(self, factory: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
-        """Run ``factory()`` as a task on the main thread's loop; from any thread.
-
-        The future raises ToolFailure where no loop can turn there.
-        """
-        ...
 
     def drain(self) -> None:
         """Run what is queued; for a blocking wait on the main thread."""
@@ -119,7 +112,7 @@ class KernelMainThread:
         """Why a job would not start now, as a person reads it, or None when main is free.
 
         Of use while the job's future is not running. Main counts as busy when its loop has not
-        turned for 0.1 s since a cell started, a job was submitted or this was asked.
+        turned for 0.25 s since a cell started, a job was submitted or this was asked.
         """
         if self._running:
             return WAITS_FOR_CALL

@@ -61,10 +61,19 @@ class Kernel:
         last = self.begin("")
         self.until(last, lambda: last in self.idle)
         owners = {owner for owner, _, _ in self.outputs}
-        return [o for owner in owners for o in self.shown(owner)[len(self.seen.get(owner, [])) :]]
+        return [o for who in owners if (now := self.shown(who)) != self.seen.get(who) for o in now]
 
     def shown(self, request: str) -> list[tuple[str, str]]:
-        return [(kind, text) for owner, kind, text in self.outputs if owner == request]
+        """The outputs below that cell; text of one stream that came in pieces is one."""
+        merged: list[tuple[str, str]] = []
+        for owner, kind, text in self.outputs:
+            if owner != request:
+                continue
+            if merged and kind in ("stdout", "stderr") and merged[-1][0] == kind:
+                merged[-1] = (kind, merged[-1][1] + text)
+            else:
+                merged.append((kind, text))
+        return merged
 
     def run(self, code: str) -> list[tuple[str, str]]:
         return self.end(self.begin(code))
