@@ -36,6 +36,8 @@ from .ports import Ports
 LIVE_OUTPUT_CHARS = 64_000
 """A card's live output stops growing here; the result has head and tail of all of it."""
 
+WAITS_FOR_ITS_TURN = "Waiting for the call before it"
+
 
 class ProposedCall(Struct, frozen=True):
     """A call the model asked for, looked up and checked: ``refusal`` says why it will not run."""
@@ -105,7 +107,11 @@ async def tool_batch(ports: Ports, calls: tuple[ProposedCall, ...]) -> None:
     """
     may_ask = any(c.tool is not None and ports.rule(c.tool).verdict == "ask" for c in calls)
     if may_ask or len(calls) == 1:
-        for call in calls:
+        for call in calls[1:]:
+            ports.emit(ToolProgress(tool_call_id=call.call_id, message=WAITS_FOR_ITS_TURN))
+        for index, call in enumerate(calls):
+            if index:
+                ports.emit(ToolProgress(tool_call_id=call.call_id, message=None))
             await run_call(ports, call)
     else:
         async with asyncio.TaskGroup() as group:

@@ -102,6 +102,8 @@ async def test_two_calls_of_one_tool_ask_one_after_the_other_and_the_right_one_w
             question = await case.question()
             assert question.args == {"name": name}
             assert [part.state for part in case.session.messages[-1].tool_calls] == states
+            waiting = [call.progress for call in case.session.view.live.values()]
+            assert waiting == (["Waiting for the call before it"] if name == "a" else [None])
             case.session.decide(question.permission_id, "deny")
         await asyncio.wrap_future(run.future)
         assert RAN == []

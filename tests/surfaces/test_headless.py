@@ -25,6 +25,12 @@ def executed(*cells: str) -> list[Any]:
     return [cell.outputs for cell in notebook.cells[1:]]
 
 
+def allowing(code: str) -> str:
+    """A cell that makes a chat whose model runs ``code`` and whose questions all say yes."""
+    steps = f"[run({code!r}), [text('end')]]"
+    return f"chat = AgentWidget(ScriptedModel({steps}), ask_user=lambda question: True)"
+
+
 def texts(outputs: Any) -> str:
     return "".join(o.get("text", "") or o.get("data", {}).get("text/plain", "") for o in outputs)
 
@@ -32,9 +38,7 @@ def texts(outputs: Any) -> str:
 @pytest.mark.parametrize("wait", ["chat.ask('go')", "await chat.send('go')"])
 def test_a_question_without_anybody_is_denied_and_said(wait: str) -> None:
     asked, shown = executed(
-        f"chat = AgentWidget(ScriptedModel([run('x = 1'), [text('end')]]))\n{wait}.text"
-        if wait.startswith("chat")
-        else f"chat = AgentWidget(ScriptedModel([run('x = 1'), [text('end')]]))\n({wait}).text",
+        f"chat = AgentWidget(ScriptedModel([run('x = 1'), [text('end')]]))\n({wait}).text",
         "print([part.state for part in chat.messages[1].tool_calls], 'x' in globals())\n"
         "print(chat.session.view.notices[0].message)",
     )
@@ -46,8 +50,7 @@ def test_a_question_without_anybody_is_denied_and_said(wait: str) -> None:
 def test_output_of_a_tool_is_in_its_card_and_not_in_a_cell() -> None:
     code = "print('from the tool'); display('shown'); 1 + 1"
     outputs = executed(
-        f"chat = AgentWidget(ScriptedModel([run({code!r}), [text('end')]]), ask_user=lambda q: True)"
-        "\nprint('before')\nresult = chat.ask('go')\nprint('after')",
+        f"{allowing(code)}\nprint('before')\nresult = chat.ask('go')\nprint('after')",
         "print(chat.messages[1].tool_calls[0].output)",
     )
     assert texts(outputs[0]) == "before\nafter\n"
@@ -60,8 +63,7 @@ def test_output_of_a_tool_is_in_its_card_and_not_in_a_cell() -> None:
 def test_a_run_that_nobody_waits_for_prints_into_no_later_cell() -> None:
     code = "print('x' * 3)"
     outputs = executed(
-        f"chat = AgentWidget(ScriptedModel([run({code!r}), [text('end')]]), ask_user=lambda q: True)"
-        "\nlater = chat.send('go')",
+        f"{allowing(code)}\nlater = chat.send('go')",
         "import asyncio\nfor n in range(3):\n    print('y', n)\n    await asyncio.sleep(0.05)",
         "(await later).reason",
     )
@@ -70,10 +72,10 @@ def test_a_run_that_nobody_waits_for_prints_into_no_later_cell() -> None:
 
 
 def test_code_runs_in_the_users_namespace_on_the_main_thread() -> None:
-    code = "import threading; where = threading.current_thread() is threading.main_thread(); y = x + 1"
+    where = "where = threading.current_thread() is threading.main_thread()"
+    code = f"import threading\n{where}\ny = x + 1"
     [_, shown] = executed(
-        f"x = 41\nchat = AgentWidget(ScriptedModel([run({code!r}), [text('end')]]),"
-        " ask_user=lambda q: True)\nchat.ask('go').ok",
+        f"x = 41\n{allowing(code)}\nchat.ask('go').ok",
         "where, y",
     )
     assert texts(shown) == "(True, 42)"

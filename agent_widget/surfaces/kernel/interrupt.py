@@ -148,7 +148,8 @@ class InterruptScope:
                 send()
 
     def _await_delivery(self) -> None:
-        # What was sent to this code must not arrive in the next.
+        # What was sent to this code must not arrive in the next; where threads share no lock,
+        # or on Windows, it may still be on its way.
         deadline = time.monotonic() + _DELIVERY_TIMEOUT_S
         while self._seen < self._sent and time.monotonic() < deadline:
             time.sleep(0.0005)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from typing import Any
@@ -97,14 +99,14 @@ class Kit:
 
         Thread(wait_for_stop)
 
-    def watch_main(self, seconds: float) -> list[str | None]:
-        """All that ``waits_for`` says in that time."""
-        said: set[str | None] = set()
+    def watch_main(self, seconds: float) -> str | None:
+        """What ``waits_for`` says most of that time."""
+        said: Counter[str | None] = Counter()
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            said.add(self.main.waits_for())
+            said[self.main.waits_for()] += 1
             time.sleep(0.02)
-        return sorted(said, key=str)
+        return said.most_common(1)[0][0]
 
     def say(self, text: str) -> None:
         sys.stdout.write(f"{text}\n")
@@ -210,7 +212,12 @@ class Kit:
             return "slept"
 
         future = self.main.submit_coroutine(sleep)
-        Thread(lambda: started.wait(10) and self.main.interrupt(future))
+
+        def interrupt() -> None:
+            started.wait(10)
+            self.main.interrupt(future)
+
+        Thread(interrupt)
         return future
 
     def hail(self, rounds: int) -> dict[str, int]:
@@ -222,7 +229,7 @@ class Kit:
 
         for _ in range(rounds):
             future = self.main.submit(short)
-            thread = Thread(lambda future=future: self.main.interrupt(future))
+            thread = Thread(functools.partial(self.main.interrupt, future))
             try:
                 self.wait(future)
                 outcome = "ended"

@@ -87,7 +87,7 @@ def test_marimo_is_known_by_its_own_word(monkeypatch: pytest.MonkeyPatch) -> Non
         def running_in_notebook() -> bool:
             return True
 
-    monkeypatch.setitem(sys.modules, "marimo", Marimo)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "marimo", Marimo)
     assert detect_host().kind == "marimo"
 
 

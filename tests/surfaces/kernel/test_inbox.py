@@ -49,7 +49,8 @@ def test_memory_is_bounded_and_the_oldest_id_is_forgotten_first() -> None:
 def test_junk_is_counted_and_a_failing_reader_costs_no_other_message() -> None:
     delivered = Delivered()
     inbox = Inbox(delivered)
-    for content in (None, [], "x", {"request_id": "a", "fails": True}, {"request_id": "b"}):
+    junk: list[object] = [None, [], "x"]
+    for content in (*junk, {"request_id": "a", "fails": True}, {"request_id": "b"}):
         inbox.receive(content, None, "tap")
     inbox.receive({"request_id": "a", "fails": True}, None, "on_msg")
     assert [name for name, _ in delivered.all] == ["a", "b"]
@@ -76,5 +77,6 @@ def test_copies_that_race_are_delivered_once() -> None:
 
 def test_only_a_widgets_custom_message_has_content() -> None:
     assert custom_content({"method": "custom", "content": {"kind": "bye"}}) == {"kind": "bye"}
-    for data in ({"method": "update", "state": {}}, {"method": "custom"}, None, []):
+    others: list[object] = [{"method": "update", "state": {}}, {"method": "custom"}, None, []]
+    for data in others:
         assert custom_content(data) is None

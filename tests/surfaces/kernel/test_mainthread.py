@@ -44,7 +44,7 @@ def test_a_job_behind_a_busy_cell_runs_right_after_it_and_says_what_it_waits_for
     busy = kernel.begin_ready(
         "kit.order.clear(); kit.ready()\n"
         "job = kit.submit_aside(lambda: kit.order.append('job'))\n"
-        "time.sleep(0.3)\n"
+        "time.sleep(0.5)\n"
         "print(kit.main.waits_for())\n"
         "kit.order.append('cell')"
     )
@@ -59,9 +59,10 @@ def test_a_cell_that_waits_for_its_run_keeps_no_job_waiting(kernel: RealKernel, 
     name = kernel.name()
     body = WAITS[wait].format(f"kit.run({name!r})")
     cell = kernel.begin_ready(
-        f"Thread(lambda: kit.tell(cell={name!r}, waits=kit.watch_main(0.4))); kit.ready(); {body}"
+        f"watch = lambda: kit.tell(cell={name!r}, waits=kit.watch_main(0.6))\n"
+        f"kit.main.submit(lambda: (kit.ready(), Thread(watch))); {body}"
     )
-    assert kernel.tell(cell=name)["waits"] == [None]
+    assert kernel.tell(cell=name)["waits"] is None
     kernel.send({"request_id": name})
     assert kernel.end(cell).error is None
 

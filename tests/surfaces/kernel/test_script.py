@@ -141,7 +141,11 @@ def test_ctrl_c_stops_the_run_then_ends_the_wait() -> None:
 
     def stop() -> None:
         order.append("stopped")
-        threading.Timer(0, lambda: (order.append("settled"), future.set_result("x"))).start()
+        threading.Timer(0, settle).start()
+
+    def settle() -> None:
+        order.append("settled")
+        future.set_result("x")
 
     def press() -> None:
         os.kill(os.getpid(), signal.SIGINT)
