@@ -62,6 +62,7 @@ async def model_step(ports: Ports, step: int) -> Answer:
     """Ask the model once: stream its answer, store it, propose its calls."""
     message_id = ports.new_id("a")
     blocks = _Blocks(ports, message_id)
+    drafts = _Drafts(ports)
     calls: list[CallReady] = []
     end: StepEnd | None = None
     request = ModelRequest(ports.conversation(), ports.system, ports.specs)
@@ -73,9 +74,7 @@ async def model_step(ports: Ports, step: int) -> Answer:
                 elif isinstance(event, ReasoningChunk):
                     blocks.thinking(event.text)
                 elif isinstance(event, CallProgress):
-                    ports.emit(
-                        ToolDrafted(index=event.index, name=event.name, arguments=event.arguments)
-                    )
+                    drafts.show(event)
                 elif isinstance(event, CallReady):
                     calls.append(event)
                 else:
@@ -191,3 +190,18 @@ class _Blocks:
         self.close()
         self._open = block_type
         self._emit(BlockStart(message_id=self.message_id, index=self.count, block_type=block_type))
+
+
+class _Drafts:
+    """Calls whose arguments are arriving: each event carries only what is new."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._emit = ports.emit
+        self._shown: dict[int, int] = {}
+
+    def show(self, progress: CallProgress) -> None:
+        shown = self._shown.get(progress.index, 0)
+        added = progress.arguments[shown:]
+        if added or progress.index not in self._shown:
+            self._shown[progress.index] = len(progress.arguments)
+            self._emit(ToolDrafted(index=progress.index, name=progress.name, arguments=added))

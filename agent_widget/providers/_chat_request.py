@@ -84,10 +84,11 @@ def build_request(request: ModelRequest, options: ChatOptions, cache: EncodedMes
     ends_well = False
     for index, message in enumerate(request.messages):
         encoded = cache.of(message, options)
-        if not taken.isdisjoint(encoded.call_ids):
-            # The same id again, as servers that count from zero in each answer make them.
-            encoded = encode_message(message, options, id_suffix=f"/{index}")
-        taken |= encoded.call_ids
+        if encoded.call_ids:
+            if not taken.isdisjoint(encoded.call_ids):
+                # The same id again, as servers that count from zero in each answer make them.
+                encoded = encode_message(message, options, id_suffix=f"/{index}")
+            taken |= encoded.call_ids
         if encoded.pieces:
             pieces += encoded.pieces
             ends_well = not encoded.is_last_word

@@ -49,7 +49,10 @@ class ReasoningChunk(Struct, frozen=True):
 
 
 class CallProgress(Struct, frozen=True):
-    """The arguments of a call grow: shown, never run. ``index`` counts calls of this answer."""
+    """The arguments of a call grow: shown, never run.
+
+    ``index`` counts the calls of this answer; ``arguments`` is the text of all that arrived so far.
+    """
 
     index: int
     name: str

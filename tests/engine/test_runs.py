@@ -14,7 +14,7 @@ from agent_widget.core.errors import ModelError, SessionClosed, SessionError, To
 from agent_widget.core.events import ToolFailed
 from agent_widget.core.feed import actions_of
 from agent_widget.core.wire import messages_to_wire
-from agent_widget.providers.base import CallReady, Usage
+from agent_widget.providers.base import CallProgress, CallReady, Usage
 from agent_widget.testing.doubles import Gate, ScriptedModel, call, end, reasoning, text
 from tests.engine.support import Case, FailingStore, opened
 
@@ -69,6 +69,20 @@ async def test_a_result_reaches_the_next_request_of_the_same_run() -> None:
         assert part.state == "done"
         assert part.output["content"][0]["text"] == "df x1"
         assert case.types("turn.started", "turn.completed") == ["turn.started", "turn.completed"]
+
+
+async def test_arguments_are_shown_while_they_arrive_and_gone_once_the_call_is_there() -> None:
+    gate = Gate()
+    growing = [CallProgress(0, "look", '{"na'), CallProgress(0, "look", '{"name": "df"'), gate]
+    steps = [[*growing, call("look", {"name": "df"})], [text("Done.")]]
+    async with opened(steps, [look]) as case:
+        run = await case.session.send("go")
+        await gate.reached.wait()
+        [draft] = case.session.view.drafts.values()
+        assert (draft.name, draft.arguments.text) == ("look", '{"name": "df"')
+        gate.open()
+        await asyncio.wrap_future(run.future)
+        assert case.session.view.drafts == {}
 
 
 async def test_request_carries_system_and_tools_unchanged_by_what_the_user_says() -> None:

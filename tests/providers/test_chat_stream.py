@@ -34,7 +34,7 @@ from .chat import (
     text_of,
 )
 from .dialects import ADD, CASES, END_CALLS, MADE_UP, Said, parts
-from .rawserver import Hang, Reply, Drop, open_stream, serving, stream, until_close, whole
+from .rawserver import Drop, Hang, Reply, open_stream, serving, stream, until_close, whole
 
 pytestmark = pytest.mark.anyio
 Make = Callable[..., OpenAIChat]
