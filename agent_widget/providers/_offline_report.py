@@ -33,10 +33,14 @@ def _report(call: ToolPart) -> str:
     lead = _LEADS.get(call.name, f"{name} is done.")
     if not text:
         return f"{lead} It printed nothing."
-    if all(re.fullmatch(r"\[\S+ shown to the user\]", line) for line in text.splitlines()):
+    if all(_ONLY_SHOWN.fullmatch(line) for line in text.splitlines()):
         return f"{lead} The result is in the card above."
-    return f"{lead} The result begins:\n\n{_fenced(text)}"
+    begins = "The result begins" if len(text.splitlines()) > MAX_LINES else "The result"
+    return f"{lead} {begins}:\n\n{_fenced(text)}"
 
+
+_ONLY_SHOWN: Final = re.compile(r"\[\S+ shown to the user\]|<Figure size .*>")
+"""A line that stands for something that only the person sees."""
 
 _LEADS: Final = {
     "list_variables": "These are your variables.",

@@ -257,7 +257,7 @@ PNG = {"type": "image", "mime": "image/png", "data": "AA==", "audience": "user"}
         (ended("describe_variable", output=output("DataFrame, 406 rows")), "406 rows"),
         (
             ended("run_python", output=output("42")),
-            "The code ran. The result begins:\n\n```text\n42\n```",
+            "The code ran. The result:\n\n```text\n42\n```",
         ),
         (ended("run_python", output=output()), "The code ran. It printed nothing."),
         (ended("run_python", output=output(shown=PNG)), "The result is in the card above."),
