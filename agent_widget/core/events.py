@@ -229,11 +229,13 @@ class ToolCompleted(Event, frozen=True, kw_only=True):
 
 
 class ToolFailed(Event, frozen=True, kw_only=True):
+    """A call did not complete; without ``duration_ms`` it never started."""
+
     type = "tool.failed"
     tool_call_id: str
     error_type: ToolErrorType
     message: str
-    duration_ms: int = 0
+    duration_ms: int | None = None
 
 
 class AgentSpawned(Event, frozen=True, kw_only=True):

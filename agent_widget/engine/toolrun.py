@@ -123,7 +123,7 @@ async def run_call(ports: Ports, call: ProposedCall) -> None:
     """Prepare, execute and finalize one call. Only cancellation gets out of here."""
     refusal = await _prepare(ports, call)
     if refusal is not None:
-        await _finalize(ports, call, refusal, 0)
+        await _finalize(ports, call, refusal, None)
         return
     started_ms = ports.clock_ms()
     outcome = await _execute(ports, call)
@@ -233,14 +233,14 @@ def _error_type(code: str) -> ToolErrorType:
     return "exception"
 
 
-async def _finalize(ports: Ports, call: ProposedCall, outcome: Outcome, ms: int) -> None:
+async def _finalize(ports: Ports, call: ProposedCall, outcome: Outcome, ms: int | None) -> None:
     """Store the result, then show it."""
     event: Event
     if outcome.output is not None:
         output = output_to_wire(outcome.output)
         failed = outcome.output.is_error
         event = ToolCompleted(
-            tool_call_id=call.call_id, output=output, is_error=failed, duration_ms=ms
+            tool_call_id=call.call_id, output=output, is_error=failed, duration_ms=ms or 0
         )
         data = {"tool_call_id": call.call_id, "output": output, "is_error": failed}
     else:

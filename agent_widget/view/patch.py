@@ -262,7 +262,7 @@ def _applied(wire: dict[str, Any], op: Op) -> dict[str, Any]:
         else:
             items = _edited(items, [], name, value)
         return {**wire, "messages": {"first": first, "items": items}}
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
         raise GapError(f"operation {op!r} does not fit") from error
 
 

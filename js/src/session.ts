@@ -50,7 +50,7 @@ export class Session {
       gone: () => this.#lose(),
       linkLost: () =>
         this.#setConnection(this.connection === "live" ? "reconnecting" : this.connection),
-      linkBack: () => this.connection === "reconnecting" && this.#greet(),
+      linkBack: () => this.connection !== "live" && this.#greet(),
       busyChanged: () => this.#notify(),
     });
     model.on("msg:custom", this.#onMessage);
@@ -215,6 +215,8 @@ export class Session {
 
   #live(): void {
     this.#everLive = true;
+    // Whatever came, the kernel is there: an unanswered greeting starts to count anew.
+    if (this.#helloTry > 0) this.#helloTry = 0;
     this.#setConnection("live");
   }
 

@@ -20,6 +20,9 @@ export const ToolsContext = createContext<ViewTools | null>(null);
 
 export const useTools = (): ViewTools => useContext(ToolsContext)!;
 
+/** False in a view whose kernel is gone: nothing runs there any more. */
+export const LiveContext = createContext(true);
+
 export interface Sending {
   text: string;
   slow: boolean;

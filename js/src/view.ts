@@ -2,13 +2,11 @@
 
 import { h, render } from "preact";
 import { App } from "./components/App";
-import { codeTextAround } from "./markdown/code";
 import type { Session } from "./session";
 import { css } from "./styles";
 import { isDark, watchTheme } from "./theme";
 import { isHostShortcut } from "./ui-state";
 
-const COPIED_MS = 1500;
 const LEAST_HEIGHT_PX = 200;
 
 /** Mounts a view on `el`; the result unmounts it and removes all it registered. */
@@ -33,7 +31,6 @@ export function mountView(session: Session, el: HTMLElement): () => void {
   applyTheme();
   watchTheme(applyTheme, signal);
   fenceKeyboard(el, root, signal);
-  root.addEventListener("click", (event) => void copyFrom(event, root), { signal });
 
   const close = session.openView();
   const checkHost = (): void => {
@@ -86,28 +83,6 @@ function fenceKeyboard(el: HTMLElement, root: ShadowRoot, signal: AbortSignal): 
   };
   for (const type of ["keydown", "keypress", "keyup"])
     root.addEventListener(type, keep, { signal });
-}
-
-async function copyFrom(event: Event, root: ShadowRoot): Promise<void> {
-  const button = (event.target as Element).closest<HTMLButtonElement>("button[data-copy]");
-  const text = button && codeTextAround(button);
-  if (!button || text === null) return;
-  const done = (await copied(text)) ? "Copied" : "Not copied";
-  const live = root.querySelector("[aria-live=polite]");
-  if (live) live.textContent = done;
-  button.textContent = done;
-  setTimeout(() => {
-    button.textContent = "Copy";
-  }, COPIED_MS);
-}
-
-async function copied(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** The strip at the lower edge that makes the view taller: by pointer, arrow keys, double click resets. */

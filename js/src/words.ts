@@ -1,7 +1,7 @@
 // What the view says in words for the codes and states of the kernel.
 
 import type { ConnectionState } from "./connection";
-import type { Decision, SessionView, ToolState } from "./protocol";
+import type { DecisionWord, SessionView, ToolState } from "./protocol";
 
 const ERRORS: Record<string, string> = {
   chat_disabled:
@@ -67,7 +67,7 @@ export const TOOL_STATES: Record<ToolState, string> = {
   cancelled: "Cancelled",
 };
 
-export const DECISIONS: Record<Decision, string> = {
+export const DECISIONS: Record<DecisionWord, string> = {
   allow_once: "Allow once",
   allow_session: "Allow for this session",
   deny: "Deny",

@@ -104,7 +104,7 @@ class JupyterServer:
 
     def write_notebook(self, name: str, kernel: str = "python3") -> None:
         """Write a notebook with one empty cell."""
-        cell = {
+        cell: dict[str, object] = {
             "cell_type": "code",
             "id": "first",
             "execution_count": None,

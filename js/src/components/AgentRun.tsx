@@ -1,7 +1,9 @@
 import type { VNode } from "preact";
+import { useContext } from "preact/hooks";
 import { memo } from "../memo";
 import type { AgentView } from "../protocol";
 import { visible } from "../text/escapes";
+import { LiveContext } from "../ui-state";
 import { Messages } from "./MessageRow";
 
 const WORDS: Record<AgentView["status"], string> = {
@@ -13,22 +15,20 @@ const WORDS: Record<AgentView["status"], string> = {
 /** The run of another agent inside the card of the call that started it. */
 export const AgentRun = memo((props: { agent: AgentView; prompt: string | null }): VNode => {
   const { agent, prompt } = props;
+  const live = useContext(LiveContext);
+  const status = live || agent.status !== "streaming" ? agent.status : "idle";
   return (
     <div class="agent" role="group" aria-label={`Run of ${visible(agent.name)}`}>
       <div class="agent-head">
         <span class="agent-name">{visible(agent.name)}</span>
-        <span class={`agent-status ${agent.status}`}>{WORDS[agent.status] ?? agent.status}</span>
+        <span class={`agent-status ${status}`}>{WORDS[status] ?? status}</span>
       </div>
       {prompt && agent.messages[0]?.role !== "user" && (
         <p class="agent-prompt" dir="auto">
           {prompt}
         </p>
       )}
-      <Messages
-        items={agent.messages}
-        streaming={agent.status === "streaming"}
-        author={agent.name}
-      />
+      <Messages items={agent.messages} streaming={status === "streaming"} author={agent.name} />
     </div>
   );
 });

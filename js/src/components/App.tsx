@@ -1,18 +1,24 @@
 import type { VNode } from "preact";
 import { useCallback, useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import type { TailFollower } from "../follow";
-import { canSend, type Draft, type SessionView } from "../protocol";
+import type { Draft, SessionView } from "../protocol";
 import type { Session } from "../session";
 import { visible } from "../text/escapes";
-import { composed, emptyComposer, type Sending, ToolsContext, type ViewTools } from "../ui-state";
+import {
+  composed,
+  emptyComposer,
+  LiveContext,
+  type Sending,
+  ToolsContext,
+  type ViewTools,
+} from "../ui-state";
 import { CONNECTIONS, refusalInWords, statusInWords } from "../words";
 import { announcementAfter } from "./announce";
-import { Composer } from "./Composer";
-import { ErrorBanner, RetryButton } from "./ErrorBanner";
+import { useCopyButtons } from "./copy";
+import { Dock } from "./Dock";
+import { RetryButton } from "./ErrorBanner";
 import { Header } from "./Header";
 import { Info, Spinner, Unplugged } from "./Icons";
-import { Notices } from "./Notices";
-import { QuestionCard } from "./QuestionCard";
 import { Transcript } from "./Transcript";
 
 /** Renders again after changes of the session, at most once a frame. */
@@ -107,18 +113,27 @@ function Empty(): VNode {
 
 const end = (view: SessionView): number => view.messages.first + view.messages.items.length;
 
-export function App({ session }: { session: Session }): VNode {
-  useSession(session);
-  const { view } = session.store;
-  const { connection } = session;
+/** The composer's state and the sending of its draft. */
+function useComposer(session: Session, follower: { current: TailFollower | null }) {
   const [composer, compose] = useReducer(composed, emptyComposer);
-  const [remark, setRemark] = useState<string | null>(null);
-  const [announcement, announce] = useState("");
-  const field = useRef<HTMLTextAreaElement>(null);
-  const follower = useRef<TailFollower | null>(null);
-  const answered = useRef(new Set<string>());
+  const send = async (): Promise<void> => {
+    const text = composer.draft;
+    compose({ type: "sent", text, after: end(session.store.view!) });
+    follower.current?.jump();
+    const outcome = await session.command("send", { text }, () => compose({ type: "slow" }));
+    if (outcome.ok) compose({ type: "accepted" });
+    else compose({ type: "refused", reason: refusalInWords(outcome.code, outcome.message) });
+  };
+  return { composer, compose, send };
+}
 
-  const tools = useMemo<ViewTools>(
+function useViewTools(
+  session: Session,
+  field: { current: HTMLTextAreaElement | null },
+  follower: { current: TailFollower | null },
+  announce: (text: string) => void,
+): ViewTools {
+  return useMemo(
     () => ({
       expanded: new Map(),
       command: (name, fields, onSlow) => session.command(name, fields, onSlow),
@@ -126,118 +141,96 @@ export function App({ session }: { session: Session }): VNode {
       focusComposer: () => field.current?.focus({ preventScroll: true }),
       keepPlace: (change) => (follower.current ? follower.current.hold(change) : change()),
     }),
-    [session],
+    [session, field, follower, announce],
   );
+}
+
+/** One view of a session; before anything is known of it, what it waits for. */
+export function App({ session }: { session: Session }): VNode {
+  useSession(session);
+  const { view } = session.store;
+  if (view !== null) return <Panel session={session} view={view} />;
+  return (
+    <div class="panel">
+      <p class="connection">
+        {session.connection === "disconnected" ? <Unplugged /> : <Spinner />}
+        {CONNECTIONS[session.connection] || CONNECTIONS.connecting}
+      </p>
+    </div>
+  );
+}
+
+function Panel({ session, view }: { session: Session; view: SessionView }): VNode {
+  const [announcement, announce] = useState("");
+  const field = useRef<HTMLTextAreaElement>(null);
+  const panel = useRef<HTMLDivElement>(null);
+  const follower = useRef<TailFollower | null>(null);
+  const { composer, compose, send } = useComposer(session, follower);
+  const tools = useViewTools(session, field, follower, announce);
   const onFollower = useCallback((created: TailFollower) => {
     follower.current = created;
   }, []);
   useAnnouncements(view, announce);
+  useCopyButtons(panel, announce);
 
-  const pid = view?.question?.pid ?? null;
-  useEffect(() => {
-    if (pid !== null) setRemark(null);
-  }, [pid]);
-
-  if (view === null) {
-    return (
-      <div class="panel">
-        <p class="connection">
-          {connection === "disconnected" ? <Unplugged /> : <Spinner />}
-          {CONNECTIONS[connection] || CONNECTIONS.connecting}
-        </p>
-      </div>
-    );
-  }
-
-  const gone = connection === "disconnected" || connection === "saved";
-  const send = async (): Promise<void> => {
-    const text = composer.draft;
-    compose({ type: "sent", text, after: end(view) });
-    setRemark(null);
-    follower.current?.jump();
-    const outcome = await session.command("send", { text }, () => compose({ type: "slow" }));
-    if (outcome.ok) compose({ type: "accepted" });
-    else compose({ type: "refused", reason: refusalInWords(outcome.code, outcome.message) });
-  };
-  const streaming = view.status === "streaming" && !gone;
-  const bar = CONNECTIONS[connection];
-  const note = composer.refusal ?? remark;
+  const live = session.connection !== "disconnected" && session.connection !== "saved";
   return (
-    <ToolsContext.Provider value={tools}>
-      <div class="panel">
-        <Header view={view} reachable={!gone} />
-        {view.model.notice && (
-          <p class="model-notice" dir="auto">
-            <Info />
-            <span>{view.model.notice}</span>
-          </p>
-        )}
-        {bar && connection !== "connecting" && (
-          <p class={`connection ${connection}`} role="status">
-            {gone ? <Unplugged /> : <Spinner />}
-            {connection === "waiting" && session.kernelBusy
-              ? "Waiting for the kernel, which is busy…"
-              : bar}
-          </p>
-        )}
-        <Transcript
-          messages={view.messages}
-          streaming={streaming}
-          loadEarlier={() => session.loadHistory()}
-          onFollower={onFollower}
-        >
-          {end(view) === 0 && composer.sending === null && <Empty />}
-          {composer.sending && <SendingRow sending={composer.sending} view={view} />}
-          {!gone && <Working view={view} />}
-          {view.can_retry && !view.error && !gone && (
-            <div class="after-stop">
-              <RetryButton quiet />
-            </div>
-          )}
-        </Transcript>
-        <div class="dock">
-          <Notices notices={view.notices} />
-          {view.error && <ErrorBanner error={view.error} canRetry={view.can_retry && !gone} />}
-          {view.question && !gone && (
-            <QuestionCard
-              key={view.question.pid}
-              question={view.question}
-              waiting={view.waiting_questions}
-              answered={answered.current}
-              reachable={!gone}
-              onRefused={setRemark}
-            />
-          )}
-          {note && (
-            <p class="refusal" role="status">
-              {note}
-            </p>
-          )}
-          {connection !== "saved" && (
-            <Composer
-              state={composer}
-              field={field}
-              blocked={blockedReason(view, gone, composer.sending !== null)}
-              canStop={view.can_stop && !gone}
-              onDraft={(draft) => compose({ type: "typed", draft })}
-              onSend={send}
-              onRefused={setRemark}
-            />
-          )}
+    <LiveContext.Provider value={live}>
+      <ToolsContext.Provider value={tools}>
+        <div class="panel" ref={panel}>
+          <Header view={view} reachable={live} />
+          <Bars session={session} view={view} live={live} />
+          <Transcript
+            messages={view.messages}
+            streaming={live && view.status === "streaming"}
+            loadEarlier={() => session.loadHistory()}
+            onFollower={onFollower}
+          >
+            {end(view) === 0 && composer.sending === null && <Empty />}
+            {composer.sending && <SendingRow sending={composer.sending} view={view} />}
+            {live && <Working view={view} />}
+            {live && view.can_retry && !view.error && (
+              <div class="after-stop">
+                <RetryButton quiet />
+              </div>
+            )}
+          </Transcript>
+          <Dock
+            view={view}
+            live={live}
+            saved={session.connection === "saved"}
+            composer={composer}
+            field={field}
+            onDraft={(draft) => compose({ type: "typed", draft })}
+            onSend={send}
+          />
+          <div class="sr" aria-live="polite" role="status">
+            {announcement}
+          </div>
         </div>
-        <div class="sr" aria-live="polite" role="status">
-          {announcement}
-        </div>
-      </div>
-    </ToolsContext.Provider>
+      </ToolsContext.Provider>
+    </LiveContext.Provider>
   );
 }
 
-function blockedReason(view: SessionView, gone: boolean, sending: boolean): string | null {
-  if (gone) return "The kernel of this chat is gone.";
-  if (sending) return "Your last message is still being sent.";
-  if (canSend(view)) return null;
-  if (view.question) return "Answer the question above first, or stop the run.";
-  if (view.can_stop) return "The assistant is still working. Stop it, or wait until it is done.";
-  return "Nothing can be sent right now.";
+function Bars(props: { session: Session; view: SessionView; live: boolean }): VNode {
+  const { session, view, live } = props;
+  const { connection, kernelBusy } = session;
+  const busy = connection === "waiting" && kernelBusy;
+  return (
+    <>
+      {view.model.notice && (
+        <p class="model-notice" dir="auto">
+          <Info />
+          <span>{view.model.notice}</span>
+        </p>
+      )}
+      {connection !== "connecting" && CONNECTIONS[connection] && (
+        <p class={`connection ${connection}`} role="status">
+          {live ? <Spinner /> : <Unplugged />}
+          {busy ? "Waiting for the kernel, which is busy…" : CONNECTIONS[connection]}
+        </p>
+      )}
+    </>
+  );
 }

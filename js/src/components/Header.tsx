@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { SessionView, Usage } from "../protocol";
 import { visible } from "../text/escapes";
 import { useTools } from "../ui-state";
-import { countInWords, statusInWords } from "../words";
+import { countInWords, refusalInWords, statusInWords } from "../words";
 import { Check, Cross, Hand, More, Spinner } from "./Icons";
 
 function UsageLine({ usage }: { usage: Usage }): VNode {
@@ -25,30 +25,45 @@ function StatusIcon({ view }: { view: SessionView }): VNode {
   return view.status === "streaming" ? <Spinner /> : <Check />;
 }
 
+function ResetQuestion({ keep, done }: { keep: () => void; done: () => void }): VNode {
+  const tools = useTools();
+  const [refusal, setRefusal] = useState<string | null>(null);
+  const reset = async (): Promise<void> => {
+    const outcome = await tools.command("reset");
+    if (!outcome.ok) {
+      setRefusal(refusalInWords(outcome.code, outcome.message));
+      return;
+    }
+    done();
+    tools.focusComposer();
+  };
+  return (
+    <div class="menu asking" role="group" aria-label="Start a new conversation?">
+      <p>{refusal ?? "Clear this conversation and start a new one?"}</p>
+      <div class="row">
+        <button type="button" class="quiet-button" onClick={keep}>
+          Keep
+        </button>
+        <button type="button" class="danger-button" onClick={reset}>
+          Start new
+        </button>
+      </div>
+    </div>
+  );
+}
+
 /** The menu with "New conversation", which asks once before it clears this one. */
 function Menu({ disabled }: { disabled: boolean }): VNode {
-  const tools = useTools();
   const [open, setOpen] = useState<"no" | "menu" | "asking">("no");
-  const [refusal, setRefusal] = useState<string | null>(null);
   const holder = useRef<HTMLDivElement>(null);
   const toggle = useRef<HTMLButtonElement>(null);
   const close = (focus = true): void => {
     setOpen("no");
-    setRefusal(null);
     if (focus) toggle.current?.focus();
   };
   useEffect(() => {
     if (open !== "no") holder.current?.querySelector<HTMLElement>(".menu button")?.focus();
   }, [open]);
-  const reset = async (): Promise<void> => {
-    const outcome = await tools.command("reset");
-    if (outcome.ok) {
-      close(false);
-      tools.focusComposer();
-    } else {
-      setRefusal(outcome.message);
-    }
-  };
   return (
     <div
       class="menu-holder"
@@ -79,19 +94,7 @@ function Menu({ disabled }: { disabled: boolean }): VNode {
           </button>
         </div>
       )}
-      {open === "asking" && (
-        <div class="menu asking" role="group" aria-label="Start a new conversation?">
-          <p>{refusal ?? "Clear this conversation and start a new one?"}</p>
-          <div class="row">
-            <button type="button" class="quiet-button" onClick={() => close()}>
-              Keep
-            </button>
-            <button type="button" class="danger-button" onClick={reset}>
-              Start new
-            </button>
-          </div>
-        </div>
-      )}
+      {open === "asking" && <ResetQuestion keep={() => close()} done={() => close(false)} />}
     </div>
   );
 }

@@ -31,7 +31,10 @@ export const Notices = memo(({ notices }: { notices: Notice[] }): VNode | null =
             type="button"
             class="icon-button"
             aria-label="Dismiss notice"
-            onClick={() => tools.command("dismiss", { nid: notice.nid })}
+            onClick={() => {
+              tools.focusComposer();
+              void tools.command("dismiss", { nid: notice.nid });
+            }}
           >
             <Cross />
           </button>

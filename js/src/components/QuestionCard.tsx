@@ -1,6 +1,6 @@
-import type { VNode } from "preact";
+import type { RefObject, VNode } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { Decision, Question } from "../protocol";
+import type { DecisionWord, Question } from "../protocol";
 import { visible } from "../text/escapes";
 import { isSendKey, useTools } from "../ui-state";
 import { DECISIONS, refusalInWords } from "../words";
@@ -9,6 +9,8 @@ import { Hand } from "./Icons";
 
 /** A question cannot be answered in its first moment: a click or Enter may have been meant for something else. */
 export const ARMING_MS = 500;
+
+const ORDER: readonly DecisionWord[] = ["deny", "allow_session", "allow_once"];
 
 type Stage = "arming" | "open" | "sent" | "slow";
 
@@ -25,61 +27,87 @@ function mayTakeFocus(element: Element): boolean {
 
 interface Props {
   question: Question;
+  /** How many more wait behind it. */
   waiting: number;
   /** The questions this view has answered. */
   answered: Set<string>;
-  reachable: boolean;
   onRefused: (reason: string) => void;
 }
 
-/** The open permission question: who asks for what, the whole text, and the answers. Keyed by its pid. */
-export function QuestionCard(props: Props): VNode {
-  const { question, waiting, answered, reachable, onRefused } = props;
-  const tools = useTools();
-  const [stage, setStage] = useState<Stage>(answered.has(question.pid) ? "sent" : "arming");
-  const [denying, setDenying] = useState(false);
-  const card = useRef<HTMLElement>(null);
-  const deny = useRef<HTMLButtonElement>(null);
-  const why = useRef<HTMLInputElement>(null);
+interface Answering {
+  stage: Stage;
+  answer: (decision: DecisionWord, reason?: string) => Promise<void>;
+}
 
-  useLayoutEffect(() => {
-    if (mayTakeFocus(card.current!)) deny.current?.focus({ preventScroll: true });
+/** Sends one answer, not in the first moment and not twice; a refusal opens the question again. */
+function useAnswer({ question, answered, onRefused }: Props): Answering {
+  const { pid } = question;
+  const tools = useTools();
+  const [stage, setStage] = useState<Stage>(answered.has(pid) ? "sent" : "arming");
+  useEffect(() => {
     const timer = setTimeout(() => setStage((now) => (now === "arming" ? "open" : now)), ARMING_MS);
     return () => clearTimeout(timer);
   }, []);
-  useEffect(() => {
-    if (denying) why.current?.focus({ preventScroll: true });
-  }, [denying]);
-
-  const answer = async (decision: Decision, reason = ""): Promise<void> => {
-    if (stage !== "open" || answered.has(question.pid)) return;
-    answered.add(question.pid);
+  const answer = async (decision: DecisionWord, reason = ""): Promise<void> => {
+    if (stage !== "open" || answered.has(pid)) return;
+    answered.add(pid);
     setStage("sent");
     tools.focusComposer();
-    const fields = { pid: question.pid, decision, ...(reason === "" ? {} : { reason }) };
+    const fields = { pid, decision, ...(reason === "" ? {} : { reason }) };
     const outcome = await tools.command("decide", fields, () => setStage("slow"));
     if (outcome.ok) return;
     onRefused(refusalInWords(outcome.code, outcome.message));
     if (outcome.code === "QUESTION_CLOSED") return;
-    answered.delete(question.pid);
+    answered.delete(pid);
     setStage("open");
   };
-  const choose = (decision: Decision): void => {
+  return { stage, answer };
+}
+
+/** The open permission question: who asks for what, the whole text, and the answers. Keyed by its pid. */
+export function QuestionCard(props: Props): VNode {
+  const { question, waiting } = props;
+  const { stage, answer } = useAnswer(props);
+  const [denying, setDenying] = useState(false);
+  const card = useRef<HTMLElement>(null);
+  const deny = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => {
+    if (mayTakeFocus(card.current!)) deny.current?.focus({ preventScroll: true });
+  }, []);
+
+  const choose = (decision: DecisionWord): void => {
     if (stage !== "open") return;
     if (decision === "deny") setDenying(true);
     else void answer(decision);
   };
-  const inert = stage !== "open" || !reachable;
-  const lines = question.text.trimEnd().split("\n").length;
-  const titleId = `q-${question.pid}`;
-  const order = (["deny", "allow_session", "allow_once"] as const).filter((option) =>
-    question.options.includes(option),
-  );
+  const back = (): void => {
+    setDenying(false);
+    requestAnimationFrame(() => deny.current?.focus());
+  };
   return (
-    <section class={`question ${stage}`} ref={card} role="alertdialog" aria-labelledby={titleId}>
+    <section
+      class={`question ${stage}`}
+      ref={card}
+      role="alertdialog"
+      aria-labelledby="question-title"
+    >
+      <Asked question={question} waiting={waiting} />
+      {denying && stage === "open" ? (
+        <DenyForm deny={(reason) => answer("deny", reason)} back={back} />
+      ) : (
+        <Answers question={question} stage={stage} denyButton={deny} choose={choose} />
+      )}
+    </section>
+  );
+}
+
+function Asked({ question, waiting }: { question: Question; waiting: number }): VNode {
+  const lines = question.text.trimEnd().split("\n").length;
+  return (
+    <>
       <div class="question-head">
         <Hand />
-        <h2 id={titleId}>
+        <h2 id="question-title">
           {question.agent && <>{visible(question.agent)} asks: </>}
           Allow <code>{visible(question.tool)}</code> to run?
         </h2>
@@ -94,67 +122,79 @@ export function QuestionCard(props: Props): VNode {
       <div class="question-text">
         <CodeBlock text={question.text} language={question.language ?? "plaintext"} />
       </div>
-      {denying && (stage === "open" || stage === "arming") ? (
-        <form
-          class="deny-form"
-          onSubmit={(event) => event.preventDefault()}
-          onKeyDown={(event) => {
-            if (event.key === "Escape") {
-              setDenying(false);
-              requestAnimationFrame(() => deny.current?.focus());
-            } else if (isSendKey(event)) {
-              event.preventDefault();
-              if (event.target === why.current) void answer("deny", why.current?.value.trim());
-            }
-          }}
-        >
-          <input
-            ref={why}
-            type="text"
-            dir="auto"
-            maxLength={1000}
-            placeholder="Why? (the model will see this)"
-            aria-label="Why? (the model will see this). Enter denies."
-          />
-          <button type="button" class="quiet-button" onClick={() => setDenying(false)}>
-            Back
-          </button>
+    </>
+  );
+}
+
+interface AnswersProps {
+  question: Question;
+  stage: Stage;
+  denyButton: RefObject<HTMLButtonElement | null>;
+  choose: (decision: DecisionWord) => void;
+}
+
+function Answers({ question, stage, denyButton, choose }: AnswersProps): VNode {
+  const { options, session_rule } = question;
+  const rule = options.includes("allow_session") ? session_rule : null;
+  return (
+    <>
+      <div class="answers">
+        {stage === "sent" && <span class="quiet">Sending your answer…</span>}
+        {stage === "slow" && <span class="quiet">Waiting for the kernel…</span>}
+        {ORDER.filter((option) => options.includes(option)).map((option) => (
           <button
+            key={option}
             type="button"
-            class="danger-button"
-            aria-disabled={inert}
-            onClick={() => answer("deny", why.current?.value.trim())}
+            ref={option === "deny" ? denyButton : null}
+            class={`answer ${option}`}
+            data-decision={option}
+            aria-disabled={stage !== "open"}
+            aria-describedby={option === "allow_session" && rule ? "question-rule" : undefined}
+            onClick={() => choose(option)}
           >
-            Deny
+            {DECISIONS[option]}
           </button>
-        </form>
-      ) : (
-        <div class="answers">
-          {stage === "sent" && <span class="quiet">Sending your answer…</span>}
-          {stage === "slow" && <span class="quiet">Waiting for the kernel…</span>}
-          {order.map((option) => (
-            <button
-              key={option}
-              type="button"
-              ref={option === "deny" ? deny : null}
-              class={`answer ${option}`}
-              data-decision={option}
-              aria-disabled={inert}
-              aria-describedby={
-                option === "allow_session" && question.session_rule ? `${titleId}-rule` : undefined
-              }
-              onClick={() => choose(option)}
-            >
-              {DECISIONS[option]}
-            </button>
-          ))}
-        </div>
-      )}
-      {!denying && question.session_rule && question.options.includes("allow_session") && (
-        <p class="session-rule" id={`${titleId}-rule`} dir="auto">
-          For this session: {visible(question.session_rule)}
+        ))}
+      </div>
+      {rule && (
+        <p class="session-rule" id="question-rule" dir="auto">
+          For this session: {visible(rule)}
         </p>
       )}
-    </section>
+    </>
+  );
+}
+
+function DenyForm(props: { deny: (reason: string) => void; back: () => void }): VNode {
+  const { deny, back } = props;
+  const why = useRef<HTMLInputElement>(null);
+  useEffect(() => why.current?.focus({ preventScroll: true }), []);
+  const confirm = (): void => deny(why.current!.value.trim());
+  return (
+    <form
+      class="deny-form"
+      onSubmit={(event) => event.preventDefault()}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") back();
+        if (event.target !== why.current || event.key !== "Enter") return;
+        event.preventDefault();
+        if (isSendKey(event)) confirm();
+      }}
+    >
+      <input
+        ref={why}
+        type="text"
+        dir="auto"
+        maxLength={1000}
+        placeholder="Why? (the model will see this)"
+        aria-label="Why? (the model will see this). Enter denies."
+      />
+      <button type="button" class="quiet-button" onClick={back}>
+        Back
+      </button>
+      <button type="button" class="danger-button" onClick={confirm}>
+        Deny
+      </button>
+    </form>
   );
 }

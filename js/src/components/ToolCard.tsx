@@ -1,15 +1,17 @@
 import { Fragment, type VNode } from "preact";
-import { useState } from "preact/hooks";
+import { useContext, useState } from "preact/hooks";
 import { memo } from "../memo";
 import type { Block, ToolPart, ToolState } from "../protocol";
 import { plainText } from "../text/ansi";
 import { visible } from "../text/escapes";
-import { useTools } from "../ui-state";
+import { LiveContext, useTools } from "../ui-state";
 import { durationInWords, TOOL_STATES } from "../words";
 import { AgentRun } from "./AgentRun";
 import { CodeBlock } from "./CodeBlock";
 import { Check, Chevron, Cross, Hand, Slash, Spinner } from "./Icons";
 import { LiveOutput, lastLine, Output, TextOutput } from "./Output";
+
+const OPEN_STATES: ToolState[] = ["running", "awaiting-confirmation"];
 
 const STATE_ICONS: Record<ToolState, () => VNode> = {
   running: Spinner,
@@ -93,8 +95,11 @@ function Body({ part }: { part: ToolPart }): VNode {
 }
 
 /** One tool call: a summary line that opens and closes, and what the call was given and gave back. */
-export const ToolCard = memo(({ part }: { part: ToolPart }): VNode => {
+export const ToolCard = memo(({ part: told }: { part: ToolPart }): VNode => {
   const tools = useTools();
+  const live = useContext(LiveContext);
+  const part: ToolPart =
+    live || !OPEN_STATES.includes(told.state) ? told : { ...told, state: "cancelled" };
   const [chosen, choose] = useState(tools.expanded.get(part.tid));
   const open = chosen ?? openByDefault(part);
   const Icon = STATE_ICONS[part.state] ?? Spinner;

@@ -1,7 +1,7 @@
-import type { ComponentChildren, VNode } from "preact";
+import type { ComponentChildren, RefObject, VNode } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { TailFollower } from "../follow";
-import type { MessageWindow } from "../protocol";
+import type { Message, MessageWindow } from "../protocol";
 import { Down } from "./Icons";
 import { MessageRow } from "./MessageRow";
 
@@ -19,22 +19,22 @@ interface Props {
   children?: ComponentChildren;
 }
 
-export function Transcript({
-  messages,
-  streaming,
-  loadEarlier,
-  onFollower,
-  children,
-}: Props): VNode {
-  const { first, items } = messages;
-  const end = first + items.length;
+interface Scrolling {
+  scroller: RefObject<HTMLDivElement | null>;
+  content: RefObject<HTMLDivElement | null>;
+  following: boolean;
+  jump(): void;
+  /** Before rows are added at the top: what is in sight will stay where it is. */
+  keepAnchor(): void;
+}
+
+/** Follows the tail, and keeps the place of what is read when `start`, the first row, changes. */
+function useScrolling(start: number, onFollower: (follower: TailFollower) => void): Scrolling {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const follower = useRef<TailFollower | null>(null);
   const anchor = useRef<{ element: Element; top: number; start: number } | null>(null);
   const [following, setFollowing] = useState(true);
-  const [loading, setLoading] = useState(false);
-  const start = useStart(first, end, following);
 
   useEffect(() => {
     const controller = new AbortController();
@@ -52,7 +52,7 @@ export function Transcript({
 
   useLayoutEffect(() => {
     const kept = anchor.current;
-    if (kept && kept.start !== start.value) {
+    if (kept && kept.start !== start) {
       scroller.current!.scrollTop += kept.element.getBoundingClientRect().top - kept.top;
       anchor.current = null;
     } else {
@@ -60,51 +60,57 @@ export function Transcript({
     }
   });
 
+  const keepAnchor = (): void => {
+    const element = content.current?.querySelector("article");
+    if (element) anchor.current = { element, top: element.getBoundingClientRect().top, start };
+  };
+  const jump = (): void => {
+    scroller.current?.focus({ preventScroll: true });
+    follower.current?.jump();
+  };
+  return { scroller, content, following, jump, keepAnchor };
+}
+
+export function Transcript(props: Props): VNode {
+  const { messages, streaming, loadEarlier, onFollower, children } = props;
+  const { first, items } = messages;
+  const end = first + items.length;
+  const start = useStart(first, end);
+  const scrolling = useScrolling(start.value, onFollower);
+  start.following.current = scrolling.following;
+  const [loading, setLoading] = useState(false);
+
   const showEarlier = async (): Promise<void> => {
     if (start.value === first) {
       setLoading(true);
       await loadEarlier();
       setLoading(false);
     }
-    const element = content.current?.querySelector("article");
-    if (!element) return;
-    anchor.current = { element, top: element.getBoundingClientRect().top, start: start.value };
+    scrolling.keepAnchor();
     start.extend();
   };
-
   return (
     <div class="transcript">
       <div
         class="scroller"
-        ref={scroller}
+        ref={scrolling.scroller}
         role="log"
         aria-live="off"
         aria-label="Conversation"
         tabIndex={0}
       >
-        <div class="rows" ref={content}>
+        <div class="rows" ref={scrolling.content}>
           {start.value > 0 && (
             <button type="button" class="link earlier" disabled={loading} onClick={showEarlier}>
               {loading ? "Loading…" : "Show earlier messages"}
             </button>
           )}
-          {items.slice(Math.max(0, start.value - first)).map((message, offset) => {
-            const index = Math.max(start.value, first) + offset;
-            return (
-              <MessageRow
-                key={message.mid}
-                message={message}
-                growing={streaming && index === end - 1}
-                author={message.role === "user" ? "You" : "Assistant"}
-                labelled={offset === 0 || items[index - first - 1]?.role !== message.role}
-              />
-            );
-          })}
+          <Rows items={items} from={start.value - first} streaming={streaming} />
           {children}
         </div>
       </div>
-      {!following && (
-        <button type="button" class="pill" onClick={() => follower.current?.jump()}>
+      {!scrolling.following && (
+        <button type="button" class="pill" onClick={scrolling.jump}>
           <Down />
           {streaming ? "New text below" : "To the end"}
         </button>
@@ -113,18 +119,41 @@ export function Transcript({
   );
 }
 
+function Rows(props: { items: Message[]; from: number; streaming: boolean }): VNode {
+  const { items, from, streaming } = props;
+  return (
+    <>
+      {items.slice(from).map((message, offset) => {
+        const index = from + offset;
+        return (
+          <MessageRow
+            key={message.mid}
+            message={message}
+            growing={streaming && index === items.length - 1}
+            author={message.role === "user" ? "You" : "Assistant"}
+            labelled={offset === 0 || items[index - 1]?.role !== message.role}
+          />
+        );
+      })}
+    </>
+  );
+}
+
 interface Start {
   value: number;
+  /** Whether the tail is followed, as of the last rendering. */
+  following: { current: boolean };
   extend(): void;
 }
 
 /** The absolute index of the first row shown; rows leave at the top only while the tail is followed. */
-function useStart(first: number, end: number, following: boolean): Start {
+function useStart(first: number, end: number): Start {
   const [wanted, setWanted] = useState(end - PAGE);
-  const crowded = following && end - Math.max(wanted, first) > MOST_ROWS;
+  const following = useRef(true);
+  const crowded = following.current && end - Math.max(wanted, first) > MOST_ROWS;
   const value = Math.max(0, first, Math.min(crowded ? end - PAGE : wanted, end - 1));
   useEffect(() => {
     if (crowded) setWanted(value);
   }, [crowded, value]);
-  return { value, extend: () => setWanted(value - PAGE) };
+  return { value, following, extend: () => setWanted(value - PAGE) };
 }

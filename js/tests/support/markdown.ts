@@ -17,6 +17,8 @@ export const DOCUMENTS: Record<string, string> = {
     "text:\n```python\na = 1\n\n# not a heading\n- not a list\n```\nright after\n~~~\ntilde ``` inside\n~~~",
   unclosedFence: "Before\n\n```js\nlet a = 1;\n\nlet b = `x`;\n",
   fenceInfo: "````md\n```\ninner\n```\n````\n\n```\nno language\n```\n\n``not a fence`` here",
+  indentedFence: " ```js\nlet a;\n\nlet b;\n ```\nafter\n\n  ~~~\n  x\n\ny\n\n- z",
+  rawPre: "<pre>\na\n\nb\n</pre>\n\n<!-- c\n\nd -->\n\nafter",
   indentedCode: "para\n\n    code\n\n    more code\n\npara\n    lazy",
   table:
     "Intro\n| a | b |\n|---|--:|\n| 1 | 2 |\n| `x|y` | **3** |\nno pipes\n\nAfter | not a table",

@@ -95,7 +95,10 @@ test("a run announces its start, its questions and its end, and nothing else", (
   expect(announcementAfter(started, idle)).toBe("Assistant finished.");
   const stopped = view([{ ...message("m0", []), mark: "stopped" }]);
   expect(announcementAfter(started, stopped)).toBe("Stopped.");
-  const failed = view([], { status: "error", error: { code: "network", message: "x" } });
+  const failed = view([], {
+    status: "error",
+    error: { code: "network", message: "x", advice: null },
+  });
   expect(announcementAfter(started, failed)).toMatch(/^Failed: .*reached/);
 });
 
@@ -142,6 +145,7 @@ test("words for numbers, codes and states", () => {
   expect(new Set(codes.map(errorInWords)).size).toBe(5);
   expect(refusalInWords("QUESTION_CLOSED", "")).toMatch(/no longer open/);
   expect(refusalInWords("SOMETHING_NEW", "as the kernel says")).toBe("as the kernel says");
-  expect(statusInWords(view([], { ...STREAMING, phase: "of a later version" }))).toBe("Answering");
+  const later = { ...STREAMING, phase: "of a later version" as "streaming" };
+  expect(statusInWords(view([], later))).toBe("Answering");
   expect(lastLine("\x1b[31mTraceback\x1b[0m\n  ...\nKeyError: 'a'\n")).toBe("KeyError: 'a'");
 });

@@ -2,14 +2,17 @@ import { existsSync } from "node:fs";
 import { playwright } from "@vitest/browser-playwright";
 import { defineConfig } from "vitest/config";
 
-// The system's Chromium, or the one the variable names; without either, Playwright's own.
-const named = process.env.AGENT_WIDGET_CHROMIUM ?? "/usr/bin/chromium";
-const launchOptions = {
-  args: ["--no-sandbox"],
-  ...(existsSync(named) ? { executablePath: named } : {}),
-};
+// The Chromium that the variable names, or the system's; without either, Playwright's own.
+const places = [
+  process.env.AGENT_WIDGET_CHROMIUM,
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+];
+const executablePath = places.find((place) => place && existsSync(place));
+const launchOptions = { args: ["--no-sandbox"], ...(executablePath ? { executablePath } : {}) };
 
-const jsx = { jsx: { runtime: "automatic", importSource: "preact" } } as const;
+const jsx = { jsx: { runtime: "automatic", importSource: "preact" } };
 
 export default defineConfig({
   test: {

@@ -1,0 +1,226 @@
+// Made from agent_widget/view/protocol.py by `python -m tests.support.typescript`; do not edit.
+
+export const PROTOCOL = 1;
+
+export type DecisionWord = "allow_once" | "allow_session" | "deny";
+
+export type CommandName = "send" | "stop" | "retry" | "reset" | "decide" | "dismiss";
+
+export type Status = "idle" | "streaming" | "error";
+
+export type Phase = "idle" | "error" | "preparing" | "streaming" | "tooling" | "awaiting_confirmation" | "retrying" | "compacting" | "stopping" | "failed" | "closed";
+
+export type Mark = "stopped" | "incomplete" | "failed";
+
+export type ToolState = "running" | "awaiting-confirmation" | "done" | "error" | "cancelled";
+
+export type Block = TextBlock | ImageBlock | SvgBlock | HtmlBlock;
+
+export type Part = TextPart | ReasoningPart | ToolPart;
+
+export type ReplyMessage = Receipt | Refusal;
+
+export interface TextBlock {
+  type: "text";
+  text: string;
+}
+
+/** `data` is base64. */
+export interface ImageBlock {
+  type: "image";
+  mime: string;
+  data: string;
+}
+
+export interface SvgBlock {
+  type: "svg";
+  svg: string;
+}
+
+export interface HtmlBlock {
+  type: "html";
+  html: string;
+}
+
+export interface TextPart {
+  type: "text";
+  text: string;
+}
+
+/** Named only: reasoning is kept for the model and never rendered. */
+export interface ReasoningPart {
+  type: "reasoning";
+}
+
+/** What a call will run, and the language to show it in. */
+export interface Code {
+  text: string;
+  language: string;
+}
+
+export interface ToolErrorView {
+  code: string | null;
+  message: string;
+}
+
+/** A tool call; `live` is its output so far while it runs. */
+export interface ToolPart {
+  type: "tool";
+  tid: string;
+  name: string;
+  input: unknown;
+  state: ToolState;
+  code: Code | null;
+  prompt: string | null;
+  progress: string | null;
+  live: string | null;
+  output: Block[] | null;
+  error: ToolErrorView | null;
+  duration_ms: number | null;
+  agent: AgentView | null;
+}
+
+export interface Message {
+  mid: string;
+  role: "user" | "assistant";
+  parts: Part[];
+  mark: Mark | null;
+}
+
+/** The nested run of a sub-agent. */
+export interface AgentView {
+  name: string;
+  status: Status;
+  messages: Message[];
+}
+
+/** The loaded messages; `items[0]` has the absolute index `first`. */
+export interface MessageWindow {
+  first: number;
+  items: Message[];
+}
+
+export interface Interaction {
+  can_send: boolean;
+  revision: number;
+}
+
+export interface ModelView {
+  label: string;
+  offline: boolean;
+  notice: string | null;
+}
+
+/** The one open permission question; `text` is exactly what will run. */
+export interface Question {
+  pid: string;
+  tid: string;
+  tool: string;
+  agent: string | null;
+  reason: string | null;
+  text: string;
+  language: string | null;
+  options: DecisionWord[];
+  session_rule: string | null;
+}
+
+export interface ErrorView {
+  code: string | null;
+  message: string;
+  advice: string | null;
+}
+
+export interface Notice {
+  nid: string;
+  code: string;
+  message: string;
+}
+
+export interface Usage {
+  input_tokens: number;
+  output_tokens: number;
+  cached_tokens: number;
+  requests: number;
+}
+
+/** A call whose arguments are still arriving. */
+export interface Draft {
+  name: string;
+  arguments: string;
+}
+
+/** What changes rarely: everything but messages and drafts. */
+export interface Top {
+  session_id: string;
+  status: Status;
+  phase: Phase;
+  interaction?: Interaction;
+  can_stop: boolean;
+  can_retry: boolean;
+  model: ModelView;
+  question: Question | null;
+  waiting_questions: number;
+  error: ErrorView | null;
+  notices: Notice[];
+  usage: Usage | null;
+}
+
+/** The whole view. */
+export interface SessionView {
+  session_id: string;
+  status: Status;
+  phase: Phase;
+  interaction?: Interaction;
+  can_stop: boolean;
+  can_retry: boolean;
+  model: ModelView;
+  question: Question | null;
+  waiting_questions: number;
+  error: ErrorView | null;
+  notices: Notice[];
+  usage: Usage | null;
+  drafts?: Draft[];
+  messages: MessageWindow;
+}
+
+/** What the `snapshot` trait holds, and what answers `hello`. */
+export interface Snapshot {
+  protocol: number;
+  epoch: string;
+  seq: number;
+  view: SessionView;
+}
+
+/** `seq` is exactly one more than that of the patch before. */
+export interface PatchMessage {
+  kind: "patch";
+  epoch: string;
+  seq: number;
+  ops: unknown[];
+}
+
+/** A command was carried out. */
+export interface Receipt {
+  kind: "reply";
+  request_id: string;
+  ok: true;
+  message_id?: string;
+}
+
+/** A command was not carried out, and why. */
+export interface Refusal {
+  kind: "reply";
+  request_id: string;
+  ok: false;
+  code: string;
+  message: string;
+}
+
+/** Older messages; `items[0]` has the absolute index `first`. */
+export interface HistoryMessage {
+  kind: "history";
+  request_id: string;
+  epoch: string;
+  first: number;
+  items: Message[];
+}

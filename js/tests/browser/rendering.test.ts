@@ -1,0 +1,183 @@
+import { expect, test } from "vitest";
+import { userEvent } from "vitest/browser";
+import { message, STREAMING, text, tool, view } from "../support/model";
+import { frame, frames, mounted, question } from "../support/mounted";
+
+test("patches of one frame are one rendering", async () => {
+  const m = await mounted(view([message("a", [text("")])], STREAMING));
+  const before = m.exported.stats().frames;
+  for (let i = 0; i < 40; i++)
+    m.patch(["append", ["messages", 0, "parts", 0, "text"], `word${i} `]);
+  await frames(2);
+  expect(m.exported.stats().frames - before).toBe(1);
+  expect(m.find(".md").textContent).toContain("word39");
+});
+
+test("what did not change keeps its elements", async () => {
+  const m = await mounted(
+    view(
+      [
+        message("a", [text("one\n\ntwo")]),
+        message("b", [tool({ state: "done", output: [{ type: "text", text: "x" }] }), text("")]),
+      ],
+      STREAMING,
+    ),
+  );
+  const kept = [...m.all(".msg p"), m.find(".card"), m.find(".card pre")];
+  m.patch(["append", ["messages", 1, "parts", 1, "text"], "grows"]);
+  await frames(2);
+  expect(kept.every((element) => element.isConnected)).toBe(true);
+  expect(m.root.textContent).toContain("grows");
+});
+
+test("raw HTML is harmless in every place that shows text of a person, model or tool", async () => {
+  const raw = `<img src=x onerror="window.P=1"> <svg/onload=window.P=1> <b>bold</b>`;
+  const error = { code: raw, message: raw, advice: raw };
+  const m = await mounted(
+    view(
+      [
+        message("u", [text(raw)], "user"),
+        message("a", [
+          text(raw),
+          tool({
+            name: raw,
+            input: { [raw]: raw },
+            state: "error",
+            error: { code: null, message: raw },
+            output: [
+              { type: "html", html: raw },
+              { type: "text", text: raw },
+              {
+                type: "svg",
+                svg: `<svg xmlns="http://www.w3.org/2000/svg" onload="window.P=1"><script>window.P=1</script></svg>`,
+              },
+            ],
+          }),
+          tool({
+            tid: "t2",
+            prompt: raw,
+            progress: raw,
+            live: raw,
+            agent: { name: raw, status: "streaming", messages: [message("n", [text(raw)])] },
+          }),
+        ]),
+      ],
+      {
+        ...STREAMING,
+        error,
+        model: { label: raw, offline: false, notice: raw },
+        notices: [{ nid: "n", code: raw, message: raw }],
+        question: question({ tool: raw, agent: raw, reason: raw, session_rule: raw, text: raw }),
+        drafts: [{ name: raw, arguments: raw }],
+      },
+    ),
+  );
+  for (const head of m.all(".card-head[aria-expanded=false]")) head.click();
+  await frames(3);
+  expect((window as { P?: number }).P).toBeUndefined();
+  const foreign = m
+    .all("img")
+    .filter((img) => !(img as HTMLImageElement).src.startsWith("data:image/svg+xml;base64,"));
+  expect(foreign).toHaveLength(0);
+  expect(m.all("[onerror],[onload],iframe,script")).toHaveLength(0);
+});
+
+test("the five states of a card differ in icon, word and colour", async () => {
+  const states = ["running", "awaiting-confirmation", "done", "error", "cancelled"] as const;
+  const m = await mounted(
+    view([
+      message(
+        "a",
+        states.map((state) => tool({ tid: state, state })),
+      ),
+    ]),
+  );
+  const cards = m.all(".card");
+  const icons = cards.map((card) => card.querySelector(".card-icon")!.innerHTML);
+  const words = cards.map((card) => card.querySelector(".card-state")!.textContent);
+  const colours = cards.map((card) => getComputedStyle(card).borderInlineStartColor);
+  for (const marks of [icons, words, colours]) expect(new Set(marks).size).toBe(5);
+});
+
+test("a card stays as the person left it while it changes and when it is shown again", async () => {
+  const m = await mounted(
+    view(
+      [message("a", [tool({ state: "running", code: { text: "x", language: "python" } })])],
+      STREAMING,
+    ),
+  );
+  m.find(".card-head").click();
+  await frame();
+  expect(m.all(".card-body")).toHaveLength(0);
+  m.patch(
+    ["set", ["messages", 0, "parts", 0, "state"], "done"],
+    ["set", ["messages", 0, "parts", 0, "output"], [{ type: "html", html: "<b>x</b>" }]],
+  );
+  await frames(2);
+  expect(m.all(".card-body")).toHaveLength(0);
+});
+
+test("terminal output keeps colours and shows no other sequence; long output folds", async () => {
+  const output = `\x1b[31mred\x1b[0m \x1b]8;;javascript:P=1\x07click\x1b]8;;\x07 a\u202Eb\n${"line\n".repeat(300)}`;
+  const m = await mounted(
+    view([
+      message("a", [
+        tool({
+          state: "done",
+          output: [
+            { type: "html", html: "<i>x</i>" },
+            { type: "text", text: output },
+          ],
+        }),
+      ]),
+    ]),
+  );
+  expect(m.find(".out-text .fg-1").textContent).toBe("red");
+  expect(m.find(".out-text").textContent).toContain("red click a\\u202Eb");
+  expect(m.find(".out-text pre").textContent!.split("\n").length).toBeLessThan(25);
+  m.find(".out-text .link").click();
+  await frame();
+  expect(m.find(".out-text pre").textContent!.split("\n").length).toBeGreaterThan(299);
+});
+
+test("code is copied as it is, and that is said", async () => {
+  const written: string[] = [];
+  Object.defineProperty(navigator, "clipboard", {
+    configurable: true,
+    value: { writeText: async (value: string) => void written.push(value) },
+  });
+  const m = await mounted(view([message("a", [text("```py\nx = '\u202E'\n```")])]));
+  m.find(".copy").focus();
+  await userEvent.keyboard("{Enter}");
+  await frame();
+  expect(written).toEqual(["x = '\u202E'"]);
+  expect(m.find("[aria-live=polite]").textContent).toBe("Copied");
+  m.patch(["set", ["status"], "streaming"]);
+  await frames(2);
+  expect(m.find("[aria-live=polite]").textContent).toBe("Assistant started.");
+});
+
+test("an error explains its code and Retry retries", async () => {
+  const m = await mounted(
+    view([], {
+      status: "error",
+      phase: "error",
+      can_retry: true,
+      error: { code: "rate_limited", message: "429", advice: "Wait a minute." },
+    }),
+  );
+  expect(m.find(".error-banner").textContent).toMatch(/no more requests.*429.*Wait a minute/s);
+  m.find(".error-actions button").click();
+  expect(m.model.commands("retry")).toHaveLength(1);
+});
+
+test("New conversation asks once and resets", async () => {
+  const m = await mounted(view([message("a", [text("x")])]));
+  m.find(".menu-holder .icon-button").click();
+  await frame();
+  m.find(".menu button").click();
+  await frame();
+  expect(m.model.commands("reset")).toHaveLength(0);
+  m.find(".menu .danger-button").click();
+  expect(m.model.commands("reset")).toHaveLength(1);
+});
