@@ -47,8 +47,11 @@ def session_reducer(state: SessionState, action: Action | Mapping[str, Any]) -> 
     that is growing costs O(len(delta)).
     """
     if type(action) is ApplyPart and action.within is None:
-        handler = _PARTS.get(type(action.part))
-        return state if handler is None else handler(state, action.part)
+        part = action.part
+        if type(part) is TextDelta:  # the one that comes for every token
+            return state.grown(part.message_id, part.text) or _text_begins(state, part)
+        handler = _PARTS.get(type(part))
+        return state if handler is None else handler(state, part)
     reduce = _ACTIONS.get(type(action))
     if reduce is not None:
         return reduce(state, action)
@@ -126,8 +129,6 @@ def _message_start(state: SessionState, part: MessageStart) -> SessionState:
 
 
 def _text_delta(state: SessionState, part: TextDelta) -> SessionState:
-    if not part.text:
-        return state
     return state.grown(part.message_id, part.text) or _text_begins(state, part)
 
 
@@ -135,7 +136,7 @@ def _text_begins(state: SessionState, part: TextDelta) -> SessionState:
     """A delta that no text is growing for: find its message, make it the growing text."""
     messages = state.messages
     index = _assistant_index(messages, part.message_id)
-    if index is None:
+    if index is None or not part.text:
         return state
     message = messages[index]
     texts = [at for at, own in enumerate(message.parts) if isinstance(own, TextPart)]

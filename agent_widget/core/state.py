@@ -20,7 +20,7 @@ class ErrorInfo(Struct, frozen=True):
     code: str | None = None
 
 
-class SessionState(Struct, frozen=True, eq=False):
+class SessionState(Struct, frozen=True, eq=False, gc=False):
     """Messages, whether a run is streaming, and the last error.
 
     While text streams, the growing text part is held apart (``_tail``, it stands for the last
@@ -60,10 +60,13 @@ class SessionState(Struct, frozen=True, eq=False):
 
         Costs O(len(delta)): this runs once a token.
         """
-        tail, last = self._tail, self._conversation.last
+        tail, conversation = self._tail, self._conversation
+        last = conversation.last
         if tail is None or last is None or last.id != message_id:
             return None
-        return SessionState(self._conversation, tail.grow(delta), self.status, self.error)
+        if not delta:
+            return self
+        return SessionState(conversation, tail.grow(delta), self.status, self.error)
 
     def with_tail(self, conversation: Conversation, tail: TextPart | None) -> SessionState:
         """This state with ``conversation``, whose last text part is ``tail`` and will grow."""
