@@ -60,7 +60,7 @@ format: $(STAMPS)/dev ## Format the Python code and mend what can be mended
 	$(PY) -m ruff check --fix
 	$(PY) -m ruff format
 
-bench: $(STAMPS)/bench $(BUNDLE) ## Measure this package next to its peers
+bench: .venv-bench/.installed $(BUNDLE) ## Measure this package next to its peers
 	.venv-bench/bin/python -m tests.bench $(BENCH_ARGS)
 
 clean: ## Remove all that was installed, built or written by runs
@@ -112,8 +112,8 @@ $(BUNDLE): $(JS_SOURCES) $(NPM_STAMP)
 	@$(NPM) run build
 	@touch $@
 
-$(STAMPS)/bench: tests/bench/requirements.txt pyproject.toml | $(BUNDLE)
+.venv-bench/.installed: tests/bench/requirements.txt pyproject.toml | $(BUNDLE)
 	@echo 'Installing the peers ...'
 	@[ -x .venv-bench/bin/python ] || $(PYTHON) -m venv .venv-bench
 	@.venv-bench/bin/python -m pip install --quiet --retries 10 --editable . -r tests/bench/requirements.txt
-	@mkdir -p $(STAMPS) && touch $@
+	@touch $@

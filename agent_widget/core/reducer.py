@@ -195,8 +195,9 @@ def _error(state: SessionState, part: StreamError) -> SessionState:
 
 
 def _assistant_index(messages: Conversation, message_id: str) -> int | None:
-    for index in range(len(messages) - 1, -1, -1):
-        message = messages[index]
+    index = len(messages)
+    for message in reversed(messages):
+        index -= 1
         if message.id == message_id and message.role == "assistant":
             return index
     return None
@@ -275,11 +276,11 @@ def _edit_newest_call(
 
 def _with_calls_cancelled(messages: Conversation) -> Conversation:
     """``messages`` with every open call, nested ones included, cancelled."""
-    for index in range(len(messages)):
-        message = messages[index]
-        parts = tuple(_cancelled(part) for part in message.parts)
-        if any(new is not old for new, old in zip(parts, message.parts, strict=True)):
-            messages = messages.replaced(index, replace(message, parts=parts))
+    for index, message in enumerate(messages):
+        if any(isinstance(part, ToolPart) for part in message.parts):
+            parts = tuple(_cancelled(part) for part in message.parts)
+            if any(new is not old for new, old in zip(parts, message.parts, strict=True)):
+                messages = messages.replaced(index, replace(message, parts=parts))
     return messages
 
 

@@ -107,7 +107,7 @@ class FunctionTool:
         if _is_async(self._function):
             outcome = await self._awaited(body, capture, context)
         else:
-            outcome = await self._in_thread(body, capture, context)
+            outcome = await self._in_thread(lambda: _converted(body()), capture, context)
             if inspect.isawaitable(outcome.value):
                 pending = outcome.value
                 outcome = await self._awaited(lambda: pending, capture, context)
@@ -115,7 +115,7 @@ class FunctionTool:
             return outcome
         # Drawing a figure or formatting a table takes its time: not on the engine's loop.
         value = outcome.value
-        return await self._in_thread(lambda: result_output(value), capture, context)
+        return await self._in_thread(lambda: _converted(value), capture, context)
 
     async def _in_thread(
         self, body: Callable[[], Any], capture: Capture, context: ToolContext
@@ -183,6 +183,13 @@ def tool(
     if function is None:
         return lambda decorated: FunctionTool(decorated, **options)
     return FunctionTool(function, **options)
+
+
+def _converted(value: Any) -> Any:
+    """``value`` as a ToolOutput; what has to be awaited first as it is."""
+    if isinstance(value, ToolOutput) or inspect.isawaitable(value):
+        return value
+    return result_output(value)
 
 
 def _tool_name(function: Callable[..., Any], name: str | None) -> str:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import os
+import queue
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -17,6 +20,44 @@ from msgspec import Struct
 
 _GRACE_S: Final = 0.25
 _left_behind: Final[set[asyncio.Task[Any]]] = set()
+_MOST_IDLE: Final = 8
+
+
+class _Worker:
+    """A daemon thread that runs one job after the other.
+
+    No pool of the standard library: it fills up with bodies that never end, and the interpreter
+    waits for it when it exits. A worker whose body never ends is never idle again, that is all.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[tuple[Callable[[], None], str]] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def begin(self, job: Callable[[], None], name: str) -> None:
+        self._jobs.put((job, name))
+
+    def _run(self) -> None:
+        while True:
+            job, self._thread.name = self._jobs.get()
+            job()
+            del job
+            if len(_idle) >= _MOST_IDLE:
+                return
+            _idle.append(self)
+
+
+_idle: Final[deque[_Worker]] = deque()
+if hasattr(os, "register_at_fork"):  # a fork has no threads
+    os.register_at_fork(after_in_child=_idle.clear)
+
+
+def _free_worker() -> _Worker:
+    try:
+        return _idle.pop()
+    except IndexError:
+        return _Worker()
 
 
 class Outcome(Struct, frozen=True):
@@ -29,10 +70,9 @@ class Outcome(Struct, frozen=True):
 async def outcome_in_thread(
     body: Callable[[], Any], *, name: str, cancelled: threading.Event
 ) -> Outcome:
-    """The outcome of ``body()`` in a daemon thread of its own, in a copy of this context.
+    """The outcome of ``body()`` in a daemon thread, in a copy of this context.
 
-    A thread of its own, because a pool fills up with bodies that never end and is waited for
-    when the interpreter exits. Sets ``cancelled`` when the caller is cancelled.
+    Sets ``cancelled`` when the caller is cancelled.
     """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[Outcome] = loop.create_future()
@@ -47,7 +87,7 @@ async def outcome_in_thread(
             loop.call_soon_threadsafe(hand_over, outcome)
 
     context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(run,), name=name, daemon=True).start()
+    _free_worker().begin(lambda: context.run(run), name)
     try:
         return await ended
     except asyncio.CancelledError:

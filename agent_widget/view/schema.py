@@ -20,7 +20,7 @@ WINDOW_MESSAGES: Final = 50
 WINDOW_BYTES: Final = 750_000
 """Bounds of a snapshot: a comm message stays under 1 MB; older messages come on demand."""
 
-TRAIT_BYTES: Final = 16_000
+TRAIT_BYTES: Final = 8_000
 """Bound of what is synced as a trait and thus saved with a notebook."""
 
 AGENT_PREFIX: Final = "delegate_to_"

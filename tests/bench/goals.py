@@ -96,7 +96,8 @@ def _delay(rows: Rows) -> Iterator[Goal]:
         p95 = [delay(system, rate, "lag_ms_p95") for system in (OURS, "floor_coalesce30")]
         yield Goal("4", f"delay p95 at {rate:g} tokens/s / floor_coalesce30", ratio(*p95), 1.1)
     wall = delay(OURS, 200.0, "wall")
-    yield Goal("4", "time for the reply at 200 tokens/s / ideal", ratio(wall, 8.0), 1.01)
+    late = ratio(wall, 8.0)
+    yield Goal("4", "time for the reply at 200 tokens/s / ideal", late, 1.01, is_time=False)
 
 
 def _reducer(rows: Rows) -> Iterator[Goal]:

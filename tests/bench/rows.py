@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .suites import RESULTS, SUITES
+from .suites import RESULTS, Suite
 
 OURS = "agent_widget"
 
 
 class Rows:
-    """All rows of one run of `make bench`, by suite."""
+    """All rows of these suites, as their last run left them."""
 
-    def __init__(self) -> None:
+    def __init__(self, suites: Iterable[Suite]) -> None:
         self._rows: dict[str, list[dict[str, Any]]] = {}
         self.machine: dict[str, Any] = {}
-        for suite in SUITES:
+        for suite in suites:
             path = RESULTS / f"{suite.name}.json"
             if path.exists():
                 content = json.loads(path.read_text())

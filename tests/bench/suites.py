@@ -34,16 +34,22 @@ class Suite:
     name: str
     module: str
     adapters: tuple[str, ...]
-    quick: str | None
-    """Arguments of the quick run; None: the full sweep alone has this suite."""
+    quick: str
     full: str
+    by_default: bool = True
+    """False: only the full sweep has it, and who names it."""
 
     def command(self, *, full: bool) -> list[str]:
-        options = self.full if full else self.quick
-        assert options is not None
         ours = [f"--adapter={ADAPTERS / name}.py" for name in self.adapters]
         out = f"--out={RESULTS / self.name}.json"
-        return [sys.executable, "-m", self.module, *ours, out, *options.split()]
+        return [
+            sys.executable,
+            "-m",
+            self.module,
+            *ours,
+            out,
+            *(self.full if full else self.quick).split(),
+        ]
 
 
 SUITES: Final = (
@@ -93,8 +99,9 @@ SUITES: Final = (
         "server",
         "perfbench.traffic.server_ws",
         ("agent_widget_traffic",),
-        quick=None,
+        quick="--systems floor_delta floor_coalesce --case 5000:0:0",
         full="",
+        by_default=False,
     ),
 )
 """In the order in which they run: what takes seconds first."""

@@ -21,7 +21,7 @@ from jupyter_client.session import Session as KernelMessages
 from msgspec import Struct
 
 from agent_widget.core.actions import ApplyPart, Send, TextDelta
-from agent_widget.core.events import BlockStart, Event, InputReceived, MsgTextDelta
+from agent_widget.core.events import Event, InputReceived, MsgTextDelta
 from agent_widget.core.ids import TimeOrderedIds
 from agent_widget.core.messages import Conversation, Message, TextPart, user_message
 from agent_widget.core.reducer import session_reducer
@@ -30,7 +30,7 @@ from agent_widget.core.wire import messages_from_wire
 from agent_widget.engine.session import Session
 from agent_widget.providers.base import ModelEvent, ModelInfo, ModelRequest, StepEnd, TextChunk
 from agent_widget.store.memory import MemoryStore
-from agent_widget.surfaces.bridge import MAX_FPS, Bridge
+from agent_widget.surfaces.bridge import Bridge
 from agent_widget.surfaces.kernel.scriptthread import ScriptMainThread
 from agent_widget.tools.registry import register
 from agent_widget.view.model import SessionView
@@ -41,7 +41,8 @@ from tests.support.virtualtime import VirtualTimeLoop
 
 pytestmark = pytest.mark.anyio
 
-FRAME_S: Final = 1 / MAX_FPS
+FRAMES_PER_S: Final = 30
+FRAME_S: Final = 1 / FRAMES_PER_S
 TOKEN: Final = "word"
 ROUNDING_S: Final = 1e-6
 ENVELOPE_BYTES: Final = 2_000
@@ -145,16 +146,9 @@ async def streamed(pauses_s: Iterable[float], history: int = 0) -> Stream:
 
 
 def told(count: int) -> list[Event]:
-    """The events of a conversation of ``count`` messages, 400 characters each."""
-    events: list[Event] = []
-    for index in range(count):
-        text = f"{index:4} " + "history " * 49
-        if index % 2 == 0:
-            events.append(InputReceived(message_id=f"m-{index}", text=text))
-        else:
-            events.append(BlockStart(message_id=f"m-{index}", index=0, block_type="text"))
-            events.append(MsgTextDelta(message_id=f"m-{index}", index=0, text=text))
-    return events
+    """The events of ``count`` earlier messages, 400 characters each."""
+    texts = (f"{index:4} " + "history " * 49 for index in range(count))
+    return [InputReceived(message_id=f"m-{index}", text=t) for index, t in enumerate(texts)]
 
 
 def at_rate(tokens_per_s: float, seconds: float) -> list[float]:
@@ -185,7 +179,7 @@ async def test_no_second_has_more_messages_than_the_frame_rate(tokens_per_s: flo
     times = [sent.at_s for sent in stream.page.patches]
     for index, start in enumerate(times):
         within = bisect_left(times, start + 1 - ROUNDING_S) - index
-        assert within <= MAX_FPS
+        assert within <= FRAMES_PER_S
 
 
 async def test_a_burst_as_fast_as_the_loop_is_one_message_a_frame() -> None:

@@ -1,0 +1,115 @@
+"""The command line of the package: ``permit`` tries permission rules on commands."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from ..core.errors import InvalidOptions
+from ..policy.decision import ruling_on
+from ..policy.options import DIALECTS, MODES, Call, Kind, PermissionOptions, default_dialect
+from ..policy.rules import EVERYTHING_ASKS, TARGETS, Rules, Target, read_rules
+
+_KINDS: dict[str, Kind] = {"read": "read", "write": "edit"}
+
+
+class DiskPaths:
+    """The file system of this machine, as `policy.paths.Paths` wants it."""
+
+    def __init__(self, cwd: Path | None = None) -> None:
+        self.cwd = (cwd or Path.cwd()).as_posix()
+        self.home = Path.home().as_posix()
+
+    def resolve(self, path: str) -> str | None:
+        """The real path; None for a loop of links or what may not be looked at."""
+        try:
+            return Path(os.path.realpath(path, strict=False)).as_posix()
+        except (OSError, ValueError, RuntimeError):
+            return None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit status."""
+    parser = argparse.ArgumentParser(prog="agent-widget")
+    commands = parser.add_subparsers(dest="command", required=True)
+    _add_permit(commands.add_parser("permit", help="say whether rules would let a command run"))
+    options = parser.parse_args(_without_separator(sys.argv[1:] if arguments is None else arguments))
+    return _permit(options, sys.stdout)
+
+
+def _without_separator(arguments: Sequence[str]) -> list[str]:
+    """The arguments with all that follows ``--`` as one, so that its words stay as they are."""
+    if "--" not in arguments:
+        return list(arguments)
+    at = list(arguments).index("--")
+    return [*arguments[:at], "--", " ".join(arguments[at + 1 :])]
+
+
+def _add_permit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rules", type=Path, required=True, help="a settings file")
+    parser.add_argument("--tool", default="bash", help="the tool that is called (default: bash)")
+    parser.add_argument("--shell", choices=DIALECTS, default=default_dialect(os.name))
+    parser.add_argument("--mode", choices=MODES, default=None)
+    parser.add_argument(
+        "--from", dest="source", type=Path, metavar="FILE", help="commands, one a line"
+    )
+    parser.add_argument("text", nargs="?", help="the command, path or URL, after --")
+
+
+def _permit(options: argparse.Namespace, out: IO[str]) -> int:
+    rules = _rules(options.rules)
+    permission = PermissionOptions(mode=options.mode, rules=rules, host_shell=options.shell)
+    if (options.source is None) == (options.text is None):
+        print("Give a command after -- or a file with --from, one of the two.", file=sys.stderr)  # noqa: T201
+        return 2
+    if options.source is None:
+        lines = [options.text]
+    else:
+        try:
+            lines = options.source.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            print(f"{options.source} cannot be read: {error}", file=sys.stderr)  # noqa: T201
+            return 2
+    paths = DiskPaths()
+    for line in lines:
+        out.write(_line(options.tool, line, permission, paths) + "\n")
+    return 0
+
+
+def _rules(path: Path) -> Rules:
+    """The rules of a file; one that cannot be read makes everything ask, and it is said."""
+    try:
+        settings = path.read_bytes()
+    except OSError as error:
+        print(f"{path} cannot be read ({error.strerror}). Everything asks.", file=sys.stderr)  # noqa: T201
+        return EVERYTHING_ASKS
+    rules, problems = read_rules(settings)
+    for problem in problems:
+        print(f"{path}: {problem}", file=sys.stderr)  # noqa: T201
+    return rules
+
+
+def _line(tool: str, text: str, options: PermissionOptions, paths: DiskPaths) -> str:
+    """``verdict  rule  reason``, on one line whatever ``text`` holds."""
+    target = TARGETS.get(tool, Target("fields"))
+    args = {target.argument: text} if target.argument else _fields(text)
+    kind: Kind = "execute" if target.kind == "shell" else _KINDS.get(target.access or "", "other")
+    ruling = ruling_on(Call(tool=tool, args=args, kind=kind, target=target), options, paths)
+    rule = "no rule" if ruling.matched_rule is None else f"rule {ruling.matched_rule}"
+    said = f"{ruling.verdict}  {rule}  ({ruling.source}: {ruling.reason})"
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in said)
+
+
+def _fields(text: str) -> dict[str, object]:
+    """``name=value`` arguments of a tool with plain fields, one a comma."""
+    fields: dict[str, object] = {}
+    for item in text.split(","):
+        name, equals, value = item.partition("=")
+        if not equals:
+            raise InvalidOptions(f"{item!r} is no argument.", advice="Write name=value.")
+        fields[name.strip()] = value.strip()
+    return fields
