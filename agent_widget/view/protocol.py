@@ -14,7 +14,7 @@ from .model import Mark, Phase
 
 PROTOCOL: Final = 1
 
-DecisionWord = Literal["allow_once", "allow_session", "deny"]
+DecisionWord = Literal["allow_once", "edit", "allow_session", "allow_project", "deny"]
 CommandName = Literal["send", "stop", "retry", "reset", "decide", "dismiss"]
 
 
@@ -82,6 +82,7 @@ class ToolPart(TypedDict):
     output: list[Block] | None
     error: ToolErrorView | None
     duration_ms: int | None
+    is_edited: bool
     agent: AgentView | None
 
 
@@ -122,7 +123,11 @@ class ModelView(TypedDict):
 
 
 class Question(TypedDict):
-    """The one open permission question; ``text`` is exactly what will run."""
+    """The one open permission question; ``text`` is exactly what will run.
+
+    ``options`` are the answers on offer, ``rules`` what allowing for the session or the project
+    adds (a person may narrow them), ``project_file`` where the latter are written.
+    """
 
     pid: str
     tid: str
@@ -131,8 +136,31 @@ class Question(TypedDict):
     reason: str | None
     text: str
     language: str | None
+    args: Json
     options: list[DecisionWord]
-    session_rule: str | None
+    rules: list[str]
+    project_file: str | None
+
+
+class QueuedQuestion(TypedDict):
+    """A call that will ask once the open question is answered."""
+
+    tid: str
+    tool: str
+    agent: str | None
+    text: str
+
+
+class Permission(TypedDict):
+    """The mode, and a warning that stays in sight while it lets everything run."""
+
+    mode: str
+    warning: str | None
+
+
+class Todo(TypedDict):
+    content: str
+    status: Literal["pending", "in_progress", "completed"]
 
 
 class ErrorView(TypedDict):
@@ -171,8 +199,10 @@ class Top(TypedDict):
     can_stop: bool
     can_retry: bool
     model: ModelView
+    permission: Permission
     question: Question | None
-    waiting_questions: int
+    queue: list[QueuedQuestion]
+    todos: list[Todo]
     error: ErrorView | None
     notices: list[Notice]
     usage: Usage | None

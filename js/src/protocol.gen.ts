@@ -2,7 +2,7 @@
 
 export const PROTOCOL = 1;
 
-export type DecisionWord = "allow_once" | "allow_session" | "deny";
+export type DecisionWord = "allow_once" | "edit" | "allow_session" | "allow_project" | "deny";
 
 export type CommandName = "send" | "stop" | "retry" | "reset" | "decide" | "dismiss";
 
@@ -77,6 +77,7 @@ export interface ToolPart {
   output: Block[] | null;
   error: ToolErrorView | null;
   duration_ms: number | null;
+  is_edited: boolean;
   agent: AgentView | null;
 }
 
@@ -111,7 +112,7 @@ export interface ModelView {
   notice: string | null;
 }
 
-/** The one open permission question; `text` is exactly what will run. */
+/** The one open permission question; `text` is exactly what will run. `options` are the answers on offer, `rules` what allowing for the session or the project adds (a person may narrow them), `project_file` where the latter are written. */
 export interface Question {
   pid: string;
   tid: string;
@@ -120,8 +121,29 @@ export interface Question {
   reason: string | null;
   text: string;
   language: string | null;
+  args: unknown;
   options: DecisionWord[];
-  session_rule: string | null;
+  rules: string[];
+  project_file: string | null;
+}
+
+/** A call that will ask once the open question is answered. */
+export interface QueuedQuestion {
+  tid: string;
+  tool: string;
+  agent: string | null;
+  text: string;
+}
+
+/** The mode, and a warning that stays in sight while it lets everything run. */
+export interface Permission {
+  mode: string;
+  warning: string | null;
+}
+
+export interface Todo {
+  content: string;
+  status: "pending" | "in_progress" | "completed";
 }
 
 export interface ErrorView {
@@ -158,8 +180,10 @@ export interface Top {
   can_stop: boolean;
   can_retry: boolean;
   model: ModelView;
+  permission: Permission;
   question: Question | null;
-  waiting_questions: number;
+  queue: QueuedQuestion[];
+  todos: Todo[];
   error: ErrorView | null;
   notices: Notice[];
   usage: Usage | null;
@@ -174,8 +198,10 @@ export interface SessionView {
   can_stop: boolean;
   can_retry: boolean;
   model: ModelView;
+  permission: Permission;
   question: Question | null;
-  waiting_questions: number;
+  queue: QueuedQuestion[];
+  todos: Todo[];
   error: ErrorView | null;
   notices: Notice[];
   usage: Usage | null;
