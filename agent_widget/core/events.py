@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, to_builtins
 
 from .messages import Json
 
 CONTRACT_VERSION: Final = 1
 BlockType = Literal["text", "thinking", "tool_call"]
-DecisionSource = Literal["user", "rule", "mode", "hook", "adjudicator", "none"]
+DecisionSource = Literal["user", "rule", "mode", "guard", "hook", "adjudicator", "none"]
 ToolErrorType = Literal[
     "invalid_args", "unknown_tool", "denied", "hook_blocked", "timeout", "cancelled", "exception"
 ]
@@ -68,6 +68,26 @@ class ModelChanged(Event, frozen=True, kw_only=True):
     label: str
     offline: bool = False
     notice: str | None = None
+
+
+class PermissionModeChanged(Event, frozen=True, kw_only=True):
+    """The mode that decides about calls; ``warning`` stays in sight while it lasts."""
+
+    type = "permission.mode.changed"
+    mode: str
+    warning: str | None = None
+
+
+class Todo(Struct, frozen=True):
+    """One entry of the plan; the whole ledger is replaced by each update."""
+
+    content: str
+    status: Literal["pending", "in_progress", "completed"]
+
+
+class TodoUpdated(Event, frozen=True, kw_only=True):
+    type = "plan.todo.updated"
+    items: tuple[Todo, ...]
 
 
 class InputReceived(Event, frozen=True, kw_only=True):
@@ -174,8 +194,21 @@ class ToolProposed(Event, frozen=True, kw_only=True):
     language: str | None = None
 
 
+class QueuedCall(Struct, frozen=True):
+    """A call that will ask once the ones before it are answered."""
+
+    tool_call_id: str
+    name: str
+    text: str
+    agent: str | None = None
+
+
 class PermissionRequested(Event, frozen=True, kw_only=True):
-    """A call waits for a decision; with an empty ``permission_id`` code decides, not a page."""
+    """A call waits for a decision; with an empty ``permission_id`` code decides, not a page.
+
+    ``options`` are the answers on offer, ``rules`` the allow rules that would cover the call,
+    ``project_file`` where those of the project are kept, ``queue`` the calls that ask next.
+    """
 
     type = "tool.permission.requested"
     tool_call_id: str
@@ -186,11 +219,19 @@ class PermissionRequested(Event, frozen=True, kw_only=True):
     language: str | None = None
     agent: str | None = None
     reason: str | None = None
-    session_rule: str | None = None
-    waiting: int = 0
+    args: Json = None
+    options: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    project_file: str | None = None
+    queue: tuple[QueuedCall, ...] = ()
 
 
 class PermissionDecided(Event, frozen=True, kw_only=True):
+    """Whether a call may run, and what decided it.
+
+    With ``edited_args`` a person changed what runs; ``text`` is then what they read.
+    """
+
     type = "tool.permission.decided"
     tool_call_id: str
     name: str
@@ -198,6 +239,8 @@ class PermissionDecided(Event, frozen=True, kw_only=True):
     decision_source: DecisionSource
     matched_rule: str | None = None
     reason: str | None = None
+    edited_args: Json = None
+    text: str | None = None
 
 
 class ToolStarted(Event, frozen=True, kw_only=True):
@@ -279,7 +322,8 @@ _WIRE_NAMES: Final = {
     "error_type": "errorType",
     "is_error": "isError",
     "duration_ms": "durationMs",
-    "session_rule": "sessionRule",
+    "edited_args": "editedArgs",
+    "project_file": "projectFile",
 }
 _USAGE_NAMES: Final = {
     "input_tokens": "inputTokens",
@@ -301,6 +345,8 @@ def event_to_wire(event: Event) -> dict[str, Any]:
             usage[_USAGE_NAMES[name]] = value
         elif name == "output":
             wire["content"] = value
+        elif isinstance(value, tuple):
+            wire[_WIRE_NAMES.get(name, name)] = [to_builtins(item) for item in value]
         elif name in ("can_send", "revision"):  # this object keeps the casing of its owner
             wire.setdefault("interaction", {})[name] = value
         else:

@@ -7,8 +7,11 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
-from ..core.events import Event, PermissionRequested, TurnError
-from ..policy.permission import Decision, Question, read_answer, session_rule
+from msgspec import Struct
+
+from ..core.errors import SessionError
+from ..core.events import Event, PermissionRequested, QueuedCall, TurnError
+from ..policy.permission import Decision, Question, read_answer
 
 AskUser = Callable[[Question], Any]
 """Host callable, sync or async; see ``policy.permission.read_answer`` for what it may return."""
@@ -28,6 +31,20 @@ class Attendant(Protocol):
     def attend(self, question: Question) -> Awaitable[Decision]: ...
 
 
+class Asking(Struct, frozen=True):
+    """A question with what belongs to it.
+
+    ``upcoming`` are the calls that ask next; ``check`` raises SessionError for an answer that
+    cannot be carried out (arguments that do not fit, a rule that is none): the question stays open.
+    """
+
+    question: Question
+    options: tuple[str, ...]
+    project_file: str | None
+    upcoming: tuple[QueuedCall, ...]
+    check: Callable[[Decision], None]
+
+
 class Approvals:
     """The questions of a session, on the engine's loop."""
 
@@ -35,36 +52,56 @@ class Approvals:
         self.ask_user = ask_user
         self.attendant = attendant
         self._turn = asyncio.Lock()
-        self._waiting = 0
-        self._open: tuple[str, asyncio.Future[Decision]] | None = None
+        self._waiting: list[QueuedCall] = []
+        self._open: tuple[Asking, asyncio.Future[Decision]] | None = None
         self._has_told = False
 
-    async def ask(self, question: Question, emit: Callable[[Event], None]) -> Decision:
-        """The decision on ``question``; later ones wait in order. Never raises but cancellation."""
-        self._waiting += 1
-        async with self._turn:
-            self._waiting -= 1
+    async def ask(self, asking: Asking, emit: Callable[[Event], None]) -> Decision:
+        """The decision on a question; later ones wait in order. Never raises but cancellation."""
+        question = asking.question
+        waiting = QueuedCall(question.tool_call_id, question.tool, question.text, question.agent)
+        self._waiting.append(waiting)
+        try:
+            await self._turn.acquire()
+        finally:
+            self._waiting.remove(waiting)
+        try:
             is_shown = self.ask_user is None and self.attendant is not None
-            emit(_requested(question, self._waiting, is_shown=is_shown))
+            queue = (*asking.upcoming, *self._waiting)
+            emit(_requested(asking, queue, is_shown=is_shown))
             if self.ask_user is not None:
-                return await self._ask_host(self.ask_user, question)
+                return await self._ask_host(self.ask_user, asking)
             if self.attendant is not None:
-                decision = await self._ask_person(self.attendant, question)
+                decision = await self._ask_person(self.attendant, asking)
             else:
-                decision = Decision("deny", NOBODY, "none")
+                decision = Decision("deny", NOBODY, source="none")
             if decision.source == "none" and not self._has_told:
                 self._has_told = True
                 emit(_nobody(question, decision))
             return decision
+        finally:
+            self._turn.release()
 
     def answer(self, permission_id: str, decision: Decision) -> bool:
-        """Resolve the open question; False for a late, repeated or made-up answer."""
-        if self._open is None or self._open[0] != permission_id or self._open[1].done():
+        """Resolve the open question; False for a late, repeated or made-up answer.
+
+        Raises SessionError for an answer that was not on offer or cannot be carried out; the
+        question then stays open.
+        """
+        if self._open is None:
             return False
-        self._open[1].set_result(decision)
+        asking, answered = self._open
+        if asking.question.permission_id != permission_id or answered.done():
+            return False
+        if decision.answer not in asking.options:
+            text = f"{decision.answer!r} was not on offer for this question."
+            raise SessionError("INVALID_INPUT", text)
+        asking.check(decision)
+        answered.set_result(decision)
         return True
 
-    async def _ask_host(self, ask_user: AskUser, question: Question) -> Decision:
+    async def _ask_host(self, ask_user: AskUser, asking: Asking) -> Decision:
+        question = asking.question
         try:
             if inspect.iscoroutinefunction(ask_user):
                 answer = await ask_user(question)
@@ -72,15 +109,17 @@ class Approvals:
                 answer = await asyncio.to_thread(ask_user, question)
                 if inspect.isawaitable(answer):
                     answer = await answer
-            return read_answer(answer)
+            decision = read_answer(answer)
+            asking.check(decision)
+            return decision
         except Exception as error:  # noqa: BLE001  # a broken guard denies, whatever broke
             reason = f"ask_user failed with {type(error).__name__}: {error}"
-            return Decision("deny", reason, "none")
+            return Decision("deny", reason, source="none")
 
-    async def _ask_person(self, attendant: Attendant, question: Question) -> Decision:
+    async def _ask_person(self, attendant: Attendant, asking: Asking) -> Decision:
         clicked: asyncio.Future[Decision] = asyncio.get_running_loop().create_future()
-        self._open = (question.permission_id, clicked)
-        attended = asyncio.ensure_future(attendant.attend(question))
+        self._open = (asking, clicked)
+        attended = asyncio.ensure_future(attendant.attend(asking.question))
         try:
             await asyncio.wait({clicked, attended}, return_when=asyncio.FIRST_COMPLETED)
             if clicked.done():
@@ -95,11 +134,14 @@ class Approvals:
 def _attended(task: asyncio.Future[Decision]) -> Decision:
     error = None if task.cancelled() else task.exception()
     if task.cancelled() or error is not None:
-        return Decision("deny", f"The question could not be shown: {error}", "none")
+        return Decision("deny", f"The question could not be shown: {error}", source="none")
     return task.result()
 
 
-def _requested(question: Question, waiting: int, *, is_shown: bool) -> PermissionRequested:
+def _requested(
+    asking: Asking, queue: tuple[QueuedCall, ...], *, is_shown: bool
+) -> PermissionRequested:
+    question = asking.question
     return PermissionRequested(
         tool_call_id=question.tool_call_id,
         name=question.tool,
@@ -109,8 +151,11 @@ def _requested(question: Question, waiting: int, *, is_shown: bool) -> Permissio
         language=question.language,
         agent=question.agent,
         reason=question.reason,
-        session_rule=session_rule(question.tool),
-        waiting=waiting,
+        args=dict(question.args),
+        options=asking.options,
+        rules=question.rules,
+        project_file=asking.project_file,
+        queue=queue,
     )
 
 

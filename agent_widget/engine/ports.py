@@ -14,11 +14,13 @@ from msgspec import Struct
 from ..core.events import Event
 from ..core.ids import Clock, IdSource
 from ..core.messages import Conversation
-from ..policy.permission import Decision, Question, Ruling
+from ..policy.permission import Decision
 from ..providers.base import Model, ToolSpec
 from ..store.base import RecordKind
-from ..tools.base import MainThread, Tool
+from ..tools.base import MainThread
 from ..tools.registry import Registry
+from .approvals import Asking
+from .permissions import Permissions
 
 
 class Commit(Protocol):
@@ -32,10 +34,10 @@ class Commit(Protocol):
 class Ports(Struct, frozen=True):
     """The surroundings of one run.
 
-    ``conversation`` is what the model sees now, ``specs`` the tools as it sees them; ``rule`` and
-    ``ask`` decide about calls; ``unique_call_id`` keeps ids of calls unique in the session;
-    ``is_stopped`` is true once the run may start nothing new; ``agent`` names the sub-agent whose
-    run this is (None: the session).
+    ``conversation`` is what the model sees now, ``specs`` the tools as it sees them;
+    ``permissions`` and ``ask`` decide about calls; ``unique_call_id`` keeps ids of calls unique in
+    the session; ``is_stopped`` is true once the run may start nothing new; ``agent`` names the
+    sub-agent whose run this is (None: the session) and ``depth`` counts how deep it is nested.
     """
 
     model: Model
@@ -45,8 +47,8 @@ class Ports(Struct, frozen=True):
     conversation: Callable[[], Conversation]
     emit: Callable[[Event], None]
     commit: Commit
-    rule: Callable[[Tool], Ruling]
-    ask: Callable[[Question], Awaitable[Decision]]
+    permissions: Permissions
+    ask: Callable[[Asking], Awaitable[Decision]]
     unique_call_id: Callable[[str], str]
     is_stopped: Callable[[], bool]
     new_id: IdSource
@@ -55,6 +57,7 @@ class Ports(Struct, frozen=True):
     loop: asyncio.AbstractEventLoop
     max_steps: int
     agent: str | None = None
+    depth: int = 0
 
 
 def specs_of(tools: Registry) -> tuple[ToolSpec, ...]:

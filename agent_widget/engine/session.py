@@ -10,7 +10,7 @@ import asyncio
 import contextvars
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from ..core.events import (
     InteractionChanged,
     ModelChanged,
     NoticeDismissed,
+    PermissionModeChanged,
     RunSettled,
     SessionCreated,
     SessionEnded,
@@ -34,14 +35,15 @@ from ..core.events import (
 from ..core.ids import Clock, IdSource
 from ..core.messages import Conversation
 from ..core.state import SessionState
-from ..policy.permission import Decision, Question, Ruling, SessionRules, rule_on
+from ..policy.permission import Answer, Decision
 from ..providers.base import Model
 from ..store.base import SessionStore
-from ..tools.base import MainThread, Tool
+from ..tools.base import MainThread
 from ..tools.registry import Registry
 from ..view.model import SessionView
-from .approvals import Approvals, AskUser, Attendant
+from .approvals import Approvals, Asking, AskUser, Attendant
 from .loop import run_loop
+from .permissions import Permissions
 from .ports import Ports, specs_of
 from .run import ActiveRun, RunResult
 from .toolrun import cancellation, open_calls
@@ -59,7 +61,7 @@ class Session:
     ``view`` and what is read from it may be used from any thread. Build it with ``open``.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # each is one thing a session needs, all by name
         self,
         *,
         model: Model,
@@ -69,10 +71,12 @@ class Session:
         main: MainThread,
         clock_ms: Clock,
         new_id: IdSource,
+        permissions: Permissions,
         ask_user: AskUser | None = None,
         attendant: Attendant | None = None,
         max_steps: int = DEFAULT_MAX_STEPS,
         stop_grace_s: float = STOP_GRACE_S,
+        warnings: tuple[str, ...] = (),
     ) -> None:
         self.session_id = new_id("s")
         self.model = model
@@ -83,8 +87,9 @@ class Session:
         self._new_id = new_id
         self._max_steps = max_steps
         self._stop_grace_s = stop_grace_s
+        self._warnings = warnings
         self._approvals = Approvals(ask_user, attendant)
-        self._rules = SessionRules()
+        self.permissions = permissions
         self._writer = Writer(self.session_id, store, clock_ms, new_id)
         self._call_ids: set[str] = set()
         self._run: ActiveRun | None = None
@@ -125,7 +130,8 @@ class Session:
             {"version": 1, "session_id": self.session_id, "cwd": cwd},
             SessionCreated(cwd=cwd),
             ModelChanged(label=info.label, offline=info.offline, notice=info.notice),
-            *(_warning(text) for text in self.tools.warnings),
+            PermissionModeChanged(mode=self.permissions.mode, warning=self.permissions.warning),
+            *(_warning(text) for text in self._warnings),
         )
 
     async def close(self) -> None:
@@ -193,14 +199,28 @@ class Session:
             self._require_open()
             if self._run is not None:
                 raise SessionError("SESSION_BUSY", "A run is under way.", advice="Stop it first.")
-            self._rules = SessionRules()
+            self.permissions.forget_session_rules()
             await self._writer.commit("leaf", {"entry_id": None}, SessionReset())
 
-    def decide(self, permission_id: str, answer: Any, reason: str | None = None) -> None:
-        """Answer as a page does, in words. Raises INVALID_INPUT for a word it was not offered."""
-        if answer not in ("allow_once", "allow_session", "deny"):
+    def decide(
+        self,
+        permission_id: str,
+        answer: Any,
+        reason: str | None = None,
+        *,
+        args: Any = None,
+        rules: Any = (),
+    ) -> None:
+        """Answer as a page does, in words. Raises INVALID_INPUT for a word it was not offered.
+
+        ``args`` go with ``edit``, ``rules`` with ``allow_session`` and ``allow_project``.
+        """
+        if answer not in get_args(Answer):
             raise SessionError("INVALID_INPUT", f"{answer!r} is no answer to a question.")
-        self.answer(permission_id, Decision(answer, reason or None))
+        rules = [] if rules is None else rules
+        if not isinstance(rules, list | tuple) or not all(isinstance(r, str) for r in rules):
+            raise SessionError("INVALID_RULE", f"{rules!r} is no list of rules.")
+        self.answer(permission_id, Decision(answer, reason or None, args, tuple(rules)))
 
     def answer(self, permission_id: str, decision: Decision) -> None:
         """Answer the open question. Raises SessionError QUESTION_CLOSED for any other id."""
@@ -256,11 +276,8 @@ class Session:
                 marked = (replace(event, run_id=run.run_id) for event in events)
                 await self._writer.commit(kind, {"run_id": run.run_id, **data}, *marked)
 
-        async def ask(question: Question) -> Decision:
-            decision = await self._approvals.ask(question, emit)
-            if decision.answer == "allow_session":
-                self._rules = self._rules.allowing(question.tool)
-            return decision
+        async def ask(asking: Asking) -> Decision:
+            return await self._approvals.ask(asking, emit)
 
         return Ports(
             model=self.model,
@@ -270,7 +287,7 @@ class Session:
             conversation=lambda: self.messages,
             emit=emit,
             commit=commit,
-            rule=self._rule,
+            permissions=self.permissions,
             ask=ask,
             unique_call_id=self._unique_call_id,
             is_stopped=lambda: run.is_stopping,
@@ -280,9 +297,6 @@ class Session:
             loop=loop,
             max_steps=self._max_steps,
         )
-
-    def _rule(self, tool: Tool) -> Ruling:
-        return rule_on(tool.name, read_only=tool.read_only, rules=self._rules)
 
     def _unique_call_id(self, vendor_id: str) -> str:
         call_id, count = vendor_id, 1
@@ -384,4 +398,4 @@ class Session:
 
 
 def _warning(text: str) -> TurnError:
-    return TurnError(scope="tools", message=text, recoverable=True, error_kind="duplicate_tool")
+    return TurnError(scope="setup", message=text, recoverable=True, error_kind="setup")

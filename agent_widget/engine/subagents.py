@@ -17,13 +17,16 @@ from ..core.messages import Conversation, Message, user_message
 from ..core.reducer import session_reducer
 from ..core.state import SessionState, empty_state
 from ..providers.base import Model
-from ..tools.base import CallText, TextBlock, Tool, ToolContext, ToolOutput
+from ..tools.base import CallText, TextBlock, Tool, ToolContext, Kind, ToolOutput
 from ..tools.registry import register
 from .loop import run_loop
 from .ports import Ports, specs_of
 from .toolrun import Delegate, cancellation, open_calls
 
 PREFIX: Final = "delegate_to_"
+MAX_DEPTH: Final = 3
+"""How deep sub-agents may call sub-agents; each of their runs has its own limit of steps."""
+
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,48}\Z")
 _PARAMETERS: Final[Mapping[str, Any]] = {
     "type": "object",
@@ -75,6 +78,10 @@ class AgentTool(Delegate):
     def read_only(self) -> bool:
         return True  # handing over a task changes nothing; the agent's own calls ask
 
+    @property
+    def kind(self) -> Kind:
+        return "read"
+
     def validate(self, args: object) -> Mapping[str, Any]:
         if isinstance(args, Mapping) and isinstance(args.get("task"), str) and len(args) == 1:
             return args
@@ -88,6 +95,8 @@ class AgentTool(Delegate):
 
     async def run_within(self, ports: Ports, call_id: str, args: dict[str, Any]) -> ToolOutput:
         """Run the agent on ``task``; its last answer is the call's output."""
+        if ports.depth >= MAX_DEPTH:
+            raise ToolFailure(f"Helpers may be nested {MAX_DEPTH} deep, and this would be deeper.")
         nested = _NestedRun(ports, self._agent, call_id, args["task"])
         ports.emit(AgentSpawned(tool_call_id=call_id, name=self._agent.name))
         try:
@@ -131,6 +140,7 @@ class _NestedRun:
             commit=self._commit,
             max_steps=agent.max_steps,
             agent=agent.name,
+            depth=outer.depth + 1,
         )
 
     @property

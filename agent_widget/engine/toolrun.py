@@ -13,11 +13,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from ..core.errors import CANCELLED, InvalidArgs, ToolFailure
+from ..core.errors import CANCELLED, InvalidArgs, SessionError, ToolFailure
 from ..core.events import (
     Event,
     PermissionDecided,
+    QueuedCall,
     ToolCompleted,
     ToolErrorType,
     ToolFailed,
@@ -25,12 +27,15 @@ from ..core.events import (
     ToolProgress,
     ToolProposed,
     ToolStarted,
+    TurnError,
 )
 from ..core.messages import ToolPart
 from ..core.state import SessionState
+from ..policy.options import Ruling
 from ..policy.permission import Decision, Question
 from ..providers.base import CallReady
-from ..tools.base import CallText, Tool, ToolContext, ToolOutput
+from ..tools.base import CallText, TextBlock, Tool, ToolContext, ToolOutput
+from .approvals import Asking
 from .ports import Ports
 
 LIVE_OUTPUT_CHARS = 64_000
@@ -105,71 +110,175 @@ async def tool_batch(ports: Ports, calls: tuple[ProposedCall, ...]) -> None:
 
     Calls that may ask run alone so that one question is open at a time, in call order.
     """
-    may_ask = any(c.tool is not None and ports.rule(c.tool).verdict == "ask" for c in calls)
-    if may_ask or len(calls) == 1:
+    if len(calls) == 1 or any(_asks(ports, call) for call in calls):
         for call in calls[1:]:
             ports.emit(ToolProgress(tool_call_id=call.call_id, message=WAITS_FOR_ITS_TURN))
         for index, call in enumerate(calls):
             if index:
                 ports.emit(ToolProgress(tool_call_id=call.call_id, message=None))
-            await run_call(ports, call)
+            await run_call(ports, call, calls[index + 1 :])
     else:
         async with asyncio.TaskGroup() as group:
             for call in calls:
                 group.create_task(run_call(ports, call))
 
 
-async def run_call(ports: Ports, call: ProposedCall) -> None:
-    """Prepare, execute and finalize one call. Only cancellation gets out of here."""
-    refusal = await _prepare(ports, call)
-    if refusal is not None:
-        await _finalize(ports, call, refusal, None)
+def _asks(ports: Ports, call: ProposedCall) -> bool:
+    if call.tool is None or call.refusal is not None:
+        return False
+    return ports.permissions.ruling(call.tool, call.args).verdict == "ask"
+
+
+async def run_call(ports: Ports, call: ProposedCall, later: tuple[ProposedCall, ...] = ()) -> None:
+    """Prepare, execute and finalize one call. Only cancellation gets out of here.
+
+    ``later`` are the calls of the same answer that come after it.
+    """
+    prepared = await _prepare(ports, call, later)
+    if isinstance(prepared, Outcome):
+        await _finalize(ports, call, prepared, None)
         return
     started_ms = ports.clock_ms()
-    outcome = await _execute(ports, call)
+    outcome = await _execute(ports, prepared)
+    if prepared.args is not call.args and outcome.output is not None:
+        outcome = replace(outcome, output=_with_edit(prepared, outcome.output))
     await _finalize(ports, call, outcome, max(0, ports.clock_ms() - started_ms))
 
 
-async def _prepare(ports: Ports, call: ProposedCall) -> Outcome | None:
-    """None when the call may run, else why not."""
+async def _prepare(
+    ports: Ports, call: ProposedCall, later: tuple[ProposedCall, ...]
+) -> ProposedCall | Outcome:
+    """The call as it may run, or why it may not."""
     if call.refusal is not None or call.tool is None:
         kind, message = call.refusal or ("unknown_tool", call.name)
         return Outcome(error_type=kind, message=message)
     if ports.is_stopped():
         return Outcome(error_type="cancelled", message="Cancelled by the user.")
-    ruling = ports.rule(call.tool)
+    ruling = ports.permissions.ruling(call.tool, call.args)
     if ruling.verdict == "deny":
-        await _decided(ports, call, "deny", ruling.source, ruling.matched_rule)
-        return Outcome(error_type="denied", message="Denied by a rule.")
+        return await _denied(ports, call, ruling)
     if ruling.verdict == "allow":
         await _decided(ports, call, "allow", ruling.source, ruling.matched_rule)
-        return None
-    decision = await ports.ask(_question(ports, call))
-    return await _carry_out(ports, call, decision)
+        return call
+    reason = ruling.reason if ruling.source != "mode" else None
+    judgement = await ports.permissions.adjudicated(call.tool, call.args)
+    if judgement is not None:
+        if judgement.verdict == "safe":
+            await _decided(ports, call, "allow", "adjudicator", reason=judgement.reason)
+            return call
+        reason = judgement.reason or reason
+    asking = _asking(ports, call, call.tool, reason, later)
+    return await _carry_out(ports, call, call.tool, await ports.ask(asking))
 
 
-def _question(ports: Ports, call: ProposedCall) -> Question:
-    return Question(
-        permission_id=ports.new_id("p"),
-        tool_call_id=call.call_id,
-        tool=call.name,
-        args=call.args,
-        text=call.text.text,
-        language=call.text.language,
-        agent=ports.agent,
+async def _denied(ports: Ports, call: ProposedCall, ruling: Ruling) -> Outcome:
+    await _decided(ports, call, "deny", ruling.source, ruling.matched_rule, ruling.reason)
+    what = f"the rule {ruling.matched_rule}" if ruling.matched_rule else f"{ruling.reason}"
+    return Outcome(error_type="denied", message=f"Denied by {what}.")
+
+
+def _asking(
+    ports: Ports,
+    call: ProposedCall,
+    tool: Tool,
+    reason: str | None,
+    later: tuple[ProposedCall, ...],
+) -> Asking:
+    rules = ports.permissions.suggestions(tool, call.args)
+    project_file = ports.permissions.project_file
+    more = ["allow_session"] if rules else []
+    if rules and project_file is not None:
+        more.append("allow_project")
+
+    def check(decision: Decision) -> None:
+        if decision.answer == "edit":
+            _edited(call, tool, decision)
+        elif decision.answer in ("allow_session", "allow_project"):
+            ports.permissions.check_rules(decision.rules)
+
+    upcoming = [each for each in later if _asks(ports, each)]
+    return Asking(
+        question=Question(
+            permission_id=ports.new_id("p"),
+            tool_call_id=call.call_id,
+            tool=call.name,
+            args=call.args,
+            text=call.text.text,
+            language=call.text.language,
+            agent=ports.agent,
+            reason=reason,
+            rules=rules,
+        ),
+        options=("allow_once", "edit", *more, "deny"),
+        project_file=project_file,
+        upcoming=tuple(
+            QueuedCall(each.call_id, each.name, each.text.text, ports.agent) for each in upcoming
+        ),
+        check=check,
     )
 
 
-async def _carry_out(ports: Ports, call: ProposedCall, decision: Decision) -> Outcome | None:
-    if decision.answer != "deny":
-        await _decided(ports, call, "allow", decision.source)
-        return None
+async def _carry_out(
+    ports: Ports, call: ProposedCall, tool: Tool, decision: Decision
+) -> ProposedCall | Outcome:
+    match decision.answer:
+        case "deny":
+            return await _denied_by_person(ports, call, decision)
+        case "edit":
+            return await _edit_carried_out(ports, call, tool, decision)
+        case "allow_session":
+            rules = decision.rules or ports.permissions.suggestions(tool, call.args)[-1:]
+            ports.permissions.allow_for_session(rules)
+        case "allow_project":
+            rules = decision.rules or ports.permissions.suggestions(tool, call.args)[:1]
+            try:
+                ports.permissions.allow_in_project(rules)
+            except (OSError, SessionError) as error:
+                # The call itself was allowed; that the rule could not be kept must be seen.
+                text = f"The rule could not be written: {error}"
+                ports.emit(_notice("rule_not_written", text))
+    await _decided(ports, call, "allow", decision.source)
+    return call
+
+
+async def _denied_by_person(ports: Ports, call: ProposedCall, decision: Decision) -> Outcome:
     await _decided(ports, call, "deny", decision.source, reason=decision.reason)
     if decision.source == "none":
         return Outcome(error_type="denied", message=decision.reason or "Denied.")
     said = "The user did not allow this call."
     message = f"{said} Reason: {decision.reason}" if decision.reason else said
     return Outcome(error_type="cancelled", message=message)
+
+
+async def _edit_carried_out(
+    ports: Ports, call: ProposedCall, tool: Tool, decision: Decision
+) -> ProposedCall | Outcome:
+    edited = _edited(call, tool, decision)
+    ruling = ports.permissions.ruling(tool, edited.args)
+    if ruling.verdict == "deny":  # what a person types obeys the rules, too
+        return await _denied(ports, edited, ruling)
+    await _decided(ports, edited, "allow", decision.source, edited=True)
+    return edited
+
+
+def _edited(call: ProposedCall, tool: Tool, decision: Decision) -> ProposedCall:
+    """The call with a person's arguments. Raises SessionError INVALID_ARGS when they do not fit."""
+    try:
+        args = dict(tool.validate(decision.args))
+    except InvalidArgs as error:
+        raise SessionError("INVALID_ARGS", error.message) from error
+    return replace(call, args=args, text=tool.describe(args))
+
+
+def _with_edit(call: ProposedCall, output: ToolOutput) -> ToolOutput:
+    """The output, with what the model has to know: it is not of the call it made."""
+    args = msgspec.json.encode(call.args).decode()
+    told = TextBlock(f"The user edited the arguments before the call ran: {args}", "model")
+    return replace(output, content=(told, *output.content))
+
+
+def _notice(code: str, message: str) -> TurnError:
+    return TurnError(scope="permission", message=message, recoverable=True, error_kind=code)
 
 
 async def _decided(
@@ -179,6 +288,8 @@ async def _decided(
     source: Any,
     rule: str | None = None,
     reason: str | None = None,
+    *,
+    edited: bool = False,
 ) -> None:
     """Record the decision before anything starts."""
     event = PermissionDecided(
@@ -188,6 +299,8 @@ async def _decided(
         decision_source=source,
         matched_rule=rule,
         reason=reason,
+        edited_args=call.args if edited else None,
+        text=call.text.text if edited else None,
     )
     data = {
         "tool_call_id": call.call_id,
@@ -195,6 +308,7 @@ async def _decided(
         "source": source,
         "matched_rule": rule,
         "reason": reason,
+        "edited_args": call.args if edited else None,
     }
     await ports.commit("permission_decided", data, event)
 

@@ -1,63 +1,35 @@
-"""May this call run? Pure; the engine carries the answer out (unified model, section 5).
+"""What a person or the host is asked about a call, and what they may answer.
 
-First form: read-only tools run, others ask, and a person can allow a tool for the session.
-When unsure the answer is ask, and ask without anybody there is deny.
+What may run without asking is decided by ``policy.decision``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-Verdict = Literal["allow", "ask", "deny"]
-Answer = Literal["allow_once", "allow_session", "deny"]
-
-
-class Ruling(Struct, frozen=True):
-    """The verdict on a call and what made it; ``matched_rule`` names the session rule."""
-
-    verdict: Verdict
-    source: Literal["rule", "mode"]
-    matched_rule: str | None = None
-
-
-class SessionRules(Struct, frozen=True):
-    """What a person allowed for the rest of this session: never stored, never shared."""
-
-    allowed_tools: frozenset[str] = frozenset()
-
-    def allowing(self, tool_name: str) -> SessionRules:
-        return SessionRules(self.allowed_tools | {tool_name})
-
-
-def rule_on(tool_name: str, *, read_only: bool, rules: SessionRules) -> Ruling:
-    """The ruling for a call of ``tool_name``."""
-    if tool_name in rules.allowed_tools:
-        return Ruling("allow", "rule", session_rule(tool_name))
-    return Ruling("allow" if read_only else "ask", "mode")
-
-
-def session_rule(tool_name: str) -> str:
-    """The rule that "Allow for this session" adds, as a person reads it."""
-    return f"every call of {tool_name} until this session ends"
+Answer = Literal["allow_once", "edit", "allow_session", "allow_project", "deny"]
 
 
 class Question(Struct, frozen=True):
     """What a person is asked: ``text`` is exactly what will run.
 
-    ``ask_user`` callables get this; ``agent`` names the sub-agent that wants the call, ``args``
-    are the checked arguments.
+    ``ask_user`` callables get this. ``agent`` names the sub-agent that wants the call, ``args``
+    are the checked arguments, ``reason`` is why it asks, ``rules`` are the allow rules that would
+    let such calls run without asking, narrowest first.
     """
 
     permission_id: str
     tool_call_id: str
     tool: str
-    args: dict[str, object]
+    args: Mapping[str, object]
     text: str
     language: str | None = None
     agent: str | None = None
     reason: str | None = None
+    rules: tuple[str, ...] = ()
 
     @property
     def prompt(self) -> str:
@@ -67,21 +39,26 @@ class Question(Struct, frozen=True):
 
 
 class Decision(Struct, frozen=True):
-    """The answer to a question; ``reason`` is told to the model when it is a denial.
+    """The answer to a question.
 
-    ``source`` is who decided: a person, or nobody (then the answer is always deny).
+    ``reason`` is told to the model with a denial; ``args`` are the arguments to run instead, with
+    ``edit``; ``rules`` what ``allow_session`` and ``allow_project`` add (empty: the question's
+    own). ``source`` is who decided: a person, or nobody (then the answer is always deny).
     """
 
     answer: Answer
     reason: str | None = None
+    args: Mapping[str, object] | None = None
+    rules: tuple[str, ...] = field(default=())
     source: Literal["user", "none"] = "user"
 
 
 def read_answer(value: object) -> Decision:
     """The decision that an ``ask_user`` callable returned.
 
-    True allows once, False and None deny, the three answer words mean themselves, a Decision is
-    taken as it is. Anything else is a denial that says so: when unsure, it does not run.
+    True allows once, False and None deny, the words ``allow_once``, ``allow_session`` and ``deny``
+    mean themselves, a Decision is taken as it is. Anything else is a denial that says so: when
+    unsure, it does not run.
     """
     if isinstance(value, Decision):
         return value
@@ -93,4 +70,4 @@ def read_answer(value: object) -> Decision:
         case "allow_once" | "allow_session" | "deny":
             return Decision(value)
     wanted = "True, False, 'allow_once', 'allow_session', 'deny' or a Decision"
-    return Decision("deny", f"ask_user returned {value!r}, expected {wanted}", "none")
+    return Decision("deny", f"ask_user returned {value!r}, expected {wanted}", source="none")

@@ -65,7 +65,7 @@ class WidgetAttendant:
                     self._unseen = None
         if self._host.allow_stdin() and self._was_displayed():
             await asyncio.Event().wait()  # a page that reloads, or opens later, will show it
-        return Decision("deny", _NO_PAGE, "none")
+        return Decision("deny", _NO_PAGE, source="none")
 
     async def _page_greets(self) -> None:
         self._greeted = asyncio.Event()
@@ -93,9 +93,9 @@ class WidgetAttendant:
         if question is None:
             return
         text = f"{question.prompt}:\n{question.text}"
-        typed = terminal_question(text, self._host, rule_for_session=f"all of {question.tool}")
+        typed = terminal_question(text, self._host, rule_for_session=", ".join(question.rules[-1:]))
         decision = (
-            Decision("deny", _NO_PAGE, "none")
+            Decision("deny", _NO_PAGE, source="none")
             if typed is None
             else Decision(typed.decision, typed.reason)
         )

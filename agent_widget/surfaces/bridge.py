@@ -193,7 +193,13 @@ class Bridge:
                 await session.reset()
             case "decide":
                 pid, reason = str(content.get("pid")), content.get("reason")
-                session.decide(pid, content.get("decision"), str(reason) if reason else None)
+                session.decide(
+                    pid,
+                    content.get("decision"),
+                    str(reason) if reason else None,
+                    args=content.get("args"),
+                    rules=content.get("rules"),
+                )
             case "dismiss":
                 session.dismiss(str(content.get("nid")))
             case other:

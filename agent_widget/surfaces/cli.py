@@ -37,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="agent-widget")
     commands = parser.add_subparsers(dest="command", required=True)
     _add_permit(commands.add_parser("permit", help="say whether rules would let a command run"))
-    options = parser.parse_args(_without_separator(sys.argv[1:] if arguments is None else arguments))
+    options = parser.parse_args(
+        _without_separator(sys.argv[1:] if arguments is None else arguments)
+    )
     return _permit(options, sys.stdout)
 
 

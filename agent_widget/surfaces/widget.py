@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import functools
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,23 +19,28 @@ from typing import Any, ClassVar, Final, TypeVar
 
 import anywidget
 import traitlets
+from msgspec.structs import replace
 
 from ..core.errors import InvalidOptions, SessionError
 from ..core.ids import TimeOrderedIds
 from ..core.messages import Conversation
 from ..core.state import SessionState
 from ..engine.approvals import AskUser
+from ..engine.permissions import Adjudicator, Permissions
 from ..engine.run import ActiveRun, RunResult
 from ..engine.runtime import EngineThread, engine_thread
 from ..engine.session import DEFAULT_MAX_STEPS, Session
 from ..engine.subagents import Agent, AgentTool
+from ..extend.settings import ProjectSettings, user_folder, user_rules
+from ..policy.options import default_dialect, permission_options
 from ..policy.permission import Decision
+from ..policy.rules import Problem
 from ..providers.base import Model
 from ..providers.catalog import resolve_model
 from ..store.memory import MemoryStore
 from ..tools.base import Tool
 from ..tools.notebook import notebook_tools
-from ..tools.registry import Registry, register
+from ..tools.registry import register
 from .attendant import WidgetAttendant
 from .bridge import Bridge, trait_snapshot
 from .fallback import view_as_html, view_as_markdown, view_as_text
@@ -44,6 +51,7 @@ from .kernel.mainthread import HostThread
 from .kernel.scriptthread import main_thread
 from .kernel.tap import CommTap, install_tap
 from .kernel.waiting import refuse_deadlock, wait_async, wait_blocking
+from .paths import DiskPaths
 from .run import Run
 
 T = TypeVar("T")
@@ -70,9 +78,12 @@ class AgentWidget(anywidget.AnyWidget):
     ``model`` is ``"provider:name"``, a ``Model``, or None: then OPENAI_API_KEY decides, and without
     it the offline model answers. ``tools`` are functions or ``@tool`` tools beside those of the
     notebook (``notebook=False`` leaves these out); ``agents`` are helpers the model can hand tasks
-    to. ``ask_user`` answers permission questions in code instead of a person: it gets a
-    ``Question`` and returns True, False or one of the answer words. ``namespace`` is where code
-    runs and variables are read (default: the notebook's).
+    to. ``permission`` is ``{"mode": ..., "rules": {"allow": [...], "ask": [...], "deny": [...]},
+    "ask_user": ...}``; modes are default, accept_edits, plan, allow_all and deny_all. ``ask_user``
+    (here or there) answers permission questions in code instead of a person: it gets a
+    ``Question`` and returns True, False or one of the answer words. ``adjudicator`` judges calls
+    that would ask, before a person does. ``namespace`` is where code runs and variables are read
+    (default: the notebook's).
 
     Raises InvalidOptions for a model, tool or option that cannot work.
     """
@@ -88,6 +99,8 @@ class AgentWidget(anywidget.AnyWidget):
         agents: Sequence[Agent] = (HELPER,),
         system: str | None = None,
         ask_user: AskUser | None = None,
+        permission: Mapping[str, Any] | None = None,
+        adjudicator: Adjudicator | None = None,
         base_url: str | None = None,
         api_key: str | Callable[[], str] | None = None,
         namespace: dict[str, Any] | None = None,
@@ -96,12 +109,23 @@ class AgentWidget(anywidget.AnyWidget):
         **unknown: object,
     ) -> None:
         _refuse_unknown(unknown)
-        _require_callable(ask_user)
+        ask_user = _one_ask_user(ask_user, permission)
+        permissions, problems = _permissions(permission, adjudicator)
         client = resolve_model(model, base_url=base_url, api_key=api_key)
         own = notebook_tools(namespace) if notebook else ()
         helpers = [AgentTool(agent) for agent in agents]
         registry = register([*own, *tools, *helpers])
-        self._chat = _Chat(client, registry, system or DEFAULT_SYSTEM, ask_user, max_steps, self)
+        session = functools.partial(
+            Session,
+            model=client,
+            tools=registry,
+            system=system or DEFAULT_SYSTEM,
+            permissions=permissions,
+            ask_user=ask_user,
+            max_steps=max_steps,
+            warnings=(*registry.warnings, *map(str, problems)),
+        )
+        self._chat = _Chat(session, self, has_ask_user=ask_user is not None)
         super().__init__(snapshot=self._chat.first_snapshot())
         self._chat.connect()
 
@@ -192,13 +216,7 @@ class _Chat:
     """What an AgentWidget does, apart from its traits."""
 
     def __init__(
-        self,
-        model: Model,
-        registry: Registry,
-        system: str,
-        ask_user: AskUser | None,
-        max_steps: int,
-        widget: AgentWidget,
+        self, session: Callable[..., Session], widget: AgentWidget, *, has_ask_user: bool
     ) -> None:
         self.displayed: DisplayContext | None = None
         self.host: Host = detect_host()
@@ -208,24 +226,19 @@ class _Chat:
         self.inbox = Inbox(self._deliver)
         self._widget = widget
         self._bridge: Bridge | None = None
-        self._has_ask_user = ask_user is not None
+        self._has_ask_user = has_ask_user
         self._attendant = WidgetAttendant(
             self.host,
             has_page=lambda: self._bridge is not None and bool(self._bridge.views),
             was_displayed=lambda: self.displayed is not None,
             answer=self._answer,
         )
-        self.session = Session(
-            model=model,
-            tools=registry,
-            system=system,
+        self.session = session(
             store=MemoryStore(),
             main=self.main,
             clock_ms=clock_ms,
             new_id=TimeOrderedIds(clock_ms),
-            ask_user=ask_user,
             attendant=self._attendant,
-            max_steps=max_steps,
         )
         self.command(self.session.open)
 
@@ -345,10 +358,29 @@ def _refuse_unknown(unknown: Mapping[str, object]) -> None:
         raise InvalidOptions(f"AgentWidget has no option {names}.", advice=advice)
 
 
-def _require_callable(ask_user: object) -> None:
-    if ask_user is not None and not callable(ask_user):
+def _one_ask_user(ask_user: AskUser | None, permission: Mapping[str, Any] | None) -> AskUser | None:
+    inner = permission.get("ask_user") if isinstance(permission, Mapping) else None
+    if ask_user is not None and inner is not None:
+        raise InvalidOptions("ask_user is given twice.", advice="Give it once.")
+    chosen = ask_user if ask_user is not None else inner
+    if chosen is not None and not callable(chosen):
         advice = "Pass a function that gets a Question and returns True, False or an answer word."
-        raise InvalidOptions(f"ask_user is {ask_user!r}, which cannot be called.", advice=advice)
+        raise InvalidOptions(f"ask_user is {chosen!r}, which cannot be called.", advice=advice)
+    return chosen
+
+
+def _permissions(
+    option: Mapping[str, Any] | None, adjudicator: Adjudicator | None
+) -> tuple[Permissions, tuple[Problem, ...]]:
+    """What lets calls run here: code's own rules, the user's, the project's; and what is wrong."""
+    given = permission_options(option, host_shell=default_dialect(os.name))
+    user = user_folder()
+    project = ProjectSettings(Path.cwd(), user)
+    own, own_problems = user_rules(user)
+    shared, shared_problems = project.rules()
+    options = replace(given, rules=given.rules.joined(own, shared))
+    permissions = Permissions(options, DiskPaths(), project=project, adjudicator=adjudicator)
+    return permissions, (*own_problems, *shared_problems)
 
 
 if not (STATIC / "widget.js").exists():  # pragma: no cover - only in an unbuilt checkout

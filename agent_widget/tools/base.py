@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from msgspec import Struct, field
 
 T = TypeVar("T")
+
+Kind: TypeAlias = Literal["read", "edit", "execute", "network", "other"]
+"""What a call does to the world outside of the session; modes and rules go by it."""
 
 
 class TextBlock(Struct, frozen=True, tag="text"):
@@ -118,6 +121,11 @@ class Tool(Protocol):
     def read_only(self) -> bool:
         """True when a call changes nothing and reads no secret: it needs no question."""
         ...
+
+    @property
+    def kind(self) -> Kind:
+        """What a call does; unless a tool says more, ``read`` or ``other`` by ``read_only``."""
+        return "read" if self.read_only else "other"
 
     def validate(self, args: object) -> Mapping[str, Any]:
         """The arguments, coerced to the schema. Raises InvalidArgs with all problems at once."""

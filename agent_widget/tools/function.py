@@ -7,10 +7,10 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias, overload
+from typing import Any, Final, TypeAlias, get_args, overload
 
 from ..core.errors import InvalidOptions, ToolFailure
-from .base import CallText, ToolContext, ToolOutput
+from .base import CallText, Kind, ToolContext, ToolOutput
 from .display import Capture, capturing
 from .docstring import tool_doc
 from .failures import failed_output
@@ -36,6 +36,7 @@ class FunctionTool:
         name: str | None = None,
         description: str | None = None,
         read_only: bool = False,
+        kind: Kind | None = None,
         timeout_s: float | None = None,
         describe: Describe | None = None,
     ) -> None:
@@ -47,7 +48,8 @@ class FunctionTool:
         doc = tool_doc(inspect.getdoc(_documented(function)))
         self._arguments = signature_arguments(function, self._name, doc.parameters)
         self._description = doc.description if description is None else description
-        self._read_only = read_only
+        self._kind = _consistent_kind(kind, self._name, read_only=read_only)
+        self._read_only = read_only or self._kind == "read"
         self._timeout_s = _required_timeout(timeout_s, self._name)
         self._describe = describe
         functools.update_wrapper(self, function, updated=())
@@ -67,6 +69,10 @@ class FunctionTool:
     @property
     def read_only(self) -> bool:
         return self._read_only
+
+    @property
+    def kind(self) -> Kind:
+        return self._kind
 
     def validate(self, args: object) -> Mapping[str, Any]:
         return self._arguments.checked(args)
@@ -160,6 +166,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     read_only: bool = False,
+    kind: Kind | None = None,
     timeout_s: float | None = None,
     describe: Describe | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
@@ -176,9 +183,11 @@ def tool(
     Args:
         function: The function, where the decorator is used bare.
         **options: ``name`` (default: the function's), ``description`` (default: the docstring's
-            text), ``read_only`` (True: calls need no question), ``timeout_s`` (seconds after
-            which a call is given up), ``describe`` (what a person reads before the call runs;
-            default: the arguments as JSON).
+            text), ``read_only`` (True: calls need no question), ``kind`` (read, edit, execute,
+            network or other; by default read when ``read_only``, else other; ``kind="read"``
+            means ``read_only``), ``timeout_s`` (seconds after which a call is given up),
+            ``describe`` (what a person reads before the call runs; default: the arguments as
+            JSON).
     """
     if function is None:
         return lambda decorated: FunctionTool(decorated, **options)
@@ -200,6 +209,20 @@ def _tool_name(function: Callable[..., Any], name: str | None) -> str:
         f"{chosen!r} cannot be the name of a tool (function {function!r}).",
         advice="Use 1 to 64 letters, digits, _ or -, for example @tool(name='my_tool').",
     )
+
+
+def _consistent_kind(kind: Kind | None, name: str, *, read_only: bool) -> Kind:
+    if kind is None:
+        return "read" if read_only else "other"
+    if kind not in get_args(Kind):
+        known = ", ".join(get_args(Kind))
+        raise InvalidOptions(f"Tool {name!r}: kind={kind!r}.", advice=f"The kinds are {known}.")
+    if read_only and kind not in ("read", "other"):
+        raise InvalidOptions(
+            f"Tool {name!r}: kind={kind!r} contradicts read_only=True.",
+            advice="Leave one of them out.",
+        )
+    return kind
 
 
 def _required_timeout(timeout_s: float | None, name: str) -> float | None:

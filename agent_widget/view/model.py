@@ -7,7 +7,8 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
-from ..core.messages import TextPart
+from ..core.events import QueuedCall, Todo
+from ..core.messages import Json, TextPart
 from ..core.state import SessionState, empty_state
 
 Phase = Literal[
@@ -58,7 +59,10 @@ class QuestionView(Struct, frozen=True):
     language: str | None = None
     agent: str | None = None
     reason: str | None = None
-    session_rule: str | None = None
+    args: Json = None
+    options: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    project_file: str | None = None
 
 
 class ModelView(Struct, frozen=True):
@@ -88,6 +92,7 @@ class CallFacts(Struct, frozen=True):
     text: str | None = None
     language: str | None = None
     duration_ms: int | None = None
+    is_edited: bool = False
 
 
 class LiveCall(Struct, frozen=True):
@@ -124,7 +129,10 @@ class SessionView(Struct, frozen=True):
     revision: int = 0
     model: ModelView = ModelView()
     question: QuestionView | None = None
-    waiting_questions: int = 0
+    queue: tuple[QueuedCall, ...] = ()
+    mode: str = "default"
+    mode_warning: str | None = None
+    todos: tuple[Todo, ...] = ()
     error: ErrorView | None = None
     notices: tuple[Notice, ...] = ()
     usage: UsageView = UsageView()

@@ -15,11 +15,13 @@ from ..core.events import (
     ModelChanged,
     NoticeDismissed,
     PermissionDecided,
+    PermissionModeChanged,
     PermissionRequested,
     SessionCreated,
     SessionEnded,
     SessionReset,
     SessionStopping,
+    TodoUpdated,
     ToolCompleted,
     ToolDrafted,
     ToolFailed,
@@ -85,7 +87,10 @@ def _with_chat(view: SessionView, chat: SessionState) -> SessionView:
         view.revision,
         view.model,
         view.question,
-        view.waiting_questions,
+        view.queue,
+        view.mode,
+        view.mode_warning,
+        view.todos,
         view.error,
         view.notices,
         view.usage,
@@ -104,7 +109,9 @@ def _created(view: SessionView, event: SessionCreated) -> SessionView:
 
 
 def _reset(view: SessionView, _event: SessionReset) -> SessionView:
-    return replace(view, phase="idle", error=None, facts={}, live={}, marks={}, notices=())
+    return replace(
+        view, phase="idle", error=None, facts={}, live={}, marks={}, notices=(), todos=()
+    )
 
 
 def _stopping(view: SessionView, _event: SessionStopping) -> SessionView:
@@ -112,7 +119,7 @@ def _stopping(view: SessionView, _event: SessionStopping) -> SessionView:
 
 
 def _ended(view: SessionView, _event: SessionEnded) -> SessionView:
-    return replace(view, phase="closed", question=None, waiting_questions=0)
+    return replace(view, phase="closed", question=None, queue=())
 
 
 def _interaction(view: SessionView, event: InteractionChanged) -> SessionView:
@@ -121,6 +128,14 @@ def _interaction(view: SessionView, event: InteractionChanged) -> SessionView:
 
 def _model(view: SessionView, event: ModelChanged) -> SessionView:
     return replace(view, model=ModelView(event.label, event.offline, event.notice))
+
+
+def _mode(view: SessionView, event: PermissionModeChanged) -> SessionView:
+    return replace(view, mode=event.mode, mode_warning=event.warning)
+
+
+def _todos(view: SessionView, event: TodoUpdated) -> SessionView:
+    return replace(view, todos=event.items)
 
 
 # --- run --------------------------------------------------------------------------------------
@@ -152,7 +167,7 @@ def _run_end(view: SessionView, event: TurnCompleted | TurnAborted) -> SessionVi
         phase=phase,
         stopping=False,
         question=None,
-        waiting_questions=0,
+        queue=(),
         live={},
         drafts={},
         marks=_marks_after(view, event.reason),
@@ -213,18 +228,25 @@ def _requested(view: SessionView, event: PermissionRequested) -> SessionView:
         language=event.language,
         agent=event.agent,
         reason=event.reason,
-        session_rule=event.session_rule,
+        args=event.args,
+        options=event.options,
+        rules=event.rules,
+        project_file=event.project_file,
     )
     view = _in_phase(view, "awaiting_confirmation")
     if not event.permission_id:
         return view
-    return replace(view, question=question, waiting_questions=event.waiting)
+    return replace(view, question=question, queue=event.queue)
 
 
 def _decided(view: SessionView, event: PermissionDecided) -> SessionView:
+    if event.edited_args is not None:
+        facts = view.facts.get(event.tool_call_id, NO_FACTS)
+        edited = replace(facts, text=event.text, is_edited=True)
+        view = replace(view, facts={**view.facts, event.tool_call_id: edited})
     if view.question is None or view.question.tid != event.tool_call_id:
         return _in_phase(view, "tooling")
-    return replace(_in_phase(view, "tooling"), question=None, waiting_questions=0)
+    return replace(_in_phase(view, "tooling"), question=None, queue=())
 
 
 def _progress(view: SessionView, event: ToolProgress) -> SessionView:
@@ -259,6 +281,8 @@ _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     SessionEnded: _ended,
     InteractionChanged: _interaction,
     ModelChanged: _model,
+    PermissionModeChanged: _mode,
+    TodoUpdated: _todos,
     InputReceived: _received,
     TurnStarted: _started,
     TurnError: _turn_error,

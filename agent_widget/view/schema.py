@@ -59,10 +59,17 @@ def top_to_wire(view: SessionView) -> wire.Top:
             "reason": question.reason,
             "text": question.text,
             "language": question.language,
-            "options": list(QUESTION_OPTIONS),
-            "session_rule": question.session_rule,
+            "args": question.args,
+            "options": cast("list[wire.DecisionWord]", list(question.options)),
+            "rules": list(question.rules),
+            "project_file": question.project_file,
         },
-        "waiting_questions": view.waiting_questions,
+        "queue": [
+            {"tid": q.tool_call_id, "tool": q.name, "agent": q.agent, "text": q.text}
+            for q in view.queue
+        ],
+        "permission": {"mode": view.mode, "warning": view.mode_warning},
+        "todos": [{"content": todo.content, "status": todo.status} for todo in view.todos],
         "error": None
         if error is None
         else {"code": error.code, "message": error.message, "advice": error.advice},
@@ -82,9 +89,6 @@ def drafts_to_wire(view: SessionView) -> list[wire.Draft]:
     """Calls whose arguments are still arriving, in the order of the answer."""
     drafts = [view.drafts[index] for index in sorted(view.drafts)]
     return [{"name": draft.name, "arguments": draft.arguments.text} for draft in drafts]
-
-
-QUESTION_OPTIONS: Final = ("allow_once", "allow_session", "deny")
 
 
 def history_to_wire(view: SessionView, before: int) -> wire.MessageWindow:
@@ -140,6 +144,7 @@ def call_to_wire(part: ToolPart, view: SessionView) -> wire.ToolPart:
         "output": _blocks(part.error if failed else part.output),
         "error": _error(part.error) if failed else None,
         "duration_ms": facts.duration_ms,
+        "is_edited": facts.is_edited,
         "agent": None,
     }
 

@@ -10,14 +10,17 @@ from typing import Any
 
 from agent_widget.core.events import Event, PermissionRequested
 from agent_widget.engine.approvals import AskUser
+from agent_widget.engine.permissions import Adjudicator, Permissions, ProjectRules
 from agent_widget.engine.run import RunResult
 from agent_widget.engine.session import Session
 from agent_widget.engine.subagents import Agent, AgentTool
+from agent_widget.policy.options import permission_options
 from agent_widget.policy.permission import Decision, Question
 from agent_widget.providers.base import Model
 from agent_widget.store.base import Record
 from agent_widget.store.memory import MemoryStore
 from agent_widget.surfaces.kernel.scriptthread import ScriptMainThread
+from agent_widget.surfaces.paths import DiskPaths
 from agent_widget.testing.doubles import ScriptedModel, Step
 from agent_widget.tools import register
 
@@ -90,6 +93,9 @@ async def opened(
     ask_user: AskUser | None = None,
     attended: bool = True,
     store: MemoryStore | None = None,
+    permission: dict[str, Any] | None = None,
+    adjudicator: Adjudicator | None = None,
+    project: ProjectRules | None = None,
     **options: Any,
 ) -> AsyncIterator[Case]:
     """A session with scripted steps, open until the block ends."""
@@ -105,6 +111,9 @@ async def opened(
         main=ScriptMainThread(),
         clock_ms=lambda: next(ticks),
         new_id=lambda prefix: f"{prefix}-{next(numbers)}",
+        permissions=Permissions(
+            permission_options(permission), DiskPaths(), project=project, adjudicator=adjudicator
+        ),
         ask_user=ask_user,
         attendant=person if attended else None,
         **options,

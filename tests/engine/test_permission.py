@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from agent_widget import tool
-from agent_widget.core.errors import SessionError
+from agent_widget.core.errors import InvalidOptions, SessionError
 from agent_widget.core.events import PermissionDecided
+from agent_widget.engine.permissions import Judgement
 from agent_widget.engine.subagents import Agent
 from agent_widget.policy.permission import Decision, Question
 from agent_widget.testing.doubles import ScriptedModel, call, text
@@ -230,3 +231,192 @@ async def test_a_helper_has_the_tools_of_its_session_but_no_helpers_of_its_own()
     async with opened(model, [look, change], agents=[Agent("h", "Helps.")]) as case:
         await case.send("go")
         assert [spec.name for spec in model.requests[1].tools] == ["look", "change"]
+
+
+@tool(name="bash", kind="execute")
+def shell(command: str) -> str:
+    """Run a command (here: only remember it)."""
+    RAN.append(command)
+    return f"ran {command}"
+
+
+async def answered(
+    steps: Any, tools: Any, answer: str, **options: Any
+) -> tuple[Case, ScriptedModel]:
+    """A run whose one question was answered so."""
+    fields = {name: options.pop(name) for name in ("args", "rules", "reason") if name in options}
+    model = ScriptedModel(steps)
+    async with opened(model, tools, **options) as case:
+        run = await case.session.send("go")
+        question = await case.question()
+        case.session.decide(question.permission_id, answer, **fields)
+        await asyncio.wrap_future(run.future)
+    return case, model
+
+
+async def test_edited_arguments_run_are_recorded_and_told_to_the_model() -> None:
+    case, model = await answered(STEPS, [change], "edit", args={"name": "b"})
+    assert RAN == ["b"]
+    [part] = model.requests[1].messages[-1].tool_calls
+    assert part.input == {"name": "a"}
+    assert "edited the arguments" in part.output["content"][0]["text"]
+    assert '"b"' in part.output["content"][0]["text"]
+    stored = [r.data for r in await case.records() if r.kind == "permission_decided"]
+    assert [data["edited_args"] for data in stored] == [{"name": "b"}]
+    assert case.session.view.facts[part.id].is_edited
+
+
+@pytest.mark.parametrize("args", [{}, {"name": None}, {"nam": "x"}, None, "b", [1]])
+async def test_an_edit_that_does_not_fit_leaves_the_question_open(args: Any) -> None:
+    async with opened(STEPS, [change]) as case:
+        run = await case.session.send("go")
+        question = await case.question()
+        with pytest.raises(SessionError) as caught:
+            case.session.decide(question.permission_id, "edit", args=args)
+        assert caught.value.code == "INVALID_ARGS"
+        assert case.session.view.question is not None
+        case.session.decide(question.permission_id, "deny")
+        await asyncio.wrap_future(run.future)
+        assert RAN == []
+
+
+async def test_an_edit_cannot_get_around_a_deny_rule() -> None:
+    steps = [[call("bash", {"command": "make docs"})], [text("end")]]
+    rules = {"rules": {"deny": ["bash(rm *)"]}}
+    case, _ = await answered(
+        steps, [shell], "edit", args={"command": "make docs && rm -r x"}, permission=rules
+    )
+    assert RAN == []
+    assert decisions(case)[-1] == ("deny", "rule")
+
+
+async def test_a_rule_for_the_session_lets_such_calls_run_and_no_others() -> None:
+    steps = [
+        [call("bash", {"command": "make docs"})],
+        [call("bash", {"command": "make docs"})],
+        [call("bash", {"command": "make docs; rm -r x"})],
+        [text("end")],
+    ]
+    async with opened(steps, [shell]) as case:
+        run = await case.session.send("go")
+        question = await case.question()
+        assert "bash(make docs)" in question.rules
+        case.session.decide(
+            question.permission_id, "allow_session", rules=["bash(make docs)"]
+        )
+        second = await case.question()
+        assert second.args == {"command": "make docs; rm -r x"}
+        case.session.decide(second.permission_id, "deny")
+        await asyncio.wrap_future(run.future)
+        assert RAN == ["make docs", "make docs"]
+
+
+@pytest.mark.parametrize("rules", [["*"], ["bash("], [7], "bash", ["bash()"]])
+async def test_a_rule_that_is_none_is_refused_and_the_question_stays(rules: Any) -> None:
+    steps = [[call("bash", {"command": "make docs"})], [text("end")]]
+    async with opened(steps, [shell]) as case:
+        run = await case.session.send("go")
+        question = await case.question()
+        with pytest.raises(SessionError):
+            case.session.decide(question.permission_id, "allow_session", rules=rules)
+        assert case.session.view.question is not None
+        case.session.decide(question.permission_id, "deny")
+        await asyncio.wrap_future(run.future)
+        assert RAN == []
+
+
+@pytest.mark.parametrize(
+    ("permission", "command", "ran", "decision"),
+    [
+        ({"mode": "allow_all"}, "make docs", True, ("allow", "mode")),
+        ({"mode": "deny_all"}, "make docs", False, ("deny", "mode")),
+        ({"mode": "plan"}, "make docs", False, ("deny", "mode")),
+        ({"rules": {"allow": ["bash(make *)"]}}, "make docs", True, ("allow", "rule")),
+        ({"mode": "allow_all", "rules": {"deny": ["bash"]}}, "ls", False, ("deny", "rule")),
+        (
+            {"rules": {"allow": ["bash(make *)"], "deny": ["bash(make docs)"]}},
+            "make docs",
+            False,
+            ("deny", "rule"),
+        ),
+    ],
+)
+async def test_mode_and_rules_decide_and_the_record_names_what_did(
+    permission: dict[str, Any], command: str, ran: bool, decision: tuple[str, str]
+) -> None:
+    steps = [[call("bash", {"command": command})], [text("end")]]
+    async with opened(steps, [shell], permission=permission) as case:
+        await case.send("go")
+        assert (RAN == [command]) is ran
+        assert decisions(case) == [decision]
+        assert not case.asked()
+        [stored] = [r.data for r in await case.records() if r.kind == "permission_decided"]
+        assert (stored["decision"], stored["source"]) == decision
+
+
+async def test_an_ask_rule_asks_even_where_the_mode_allows_all() -> None:
+    options = {"mode": "allow_all", "rules": {"ask": ["bash(make *)"]}}
+    steps = [[call("bash", {"command": "make docs"})], [text("end")]]
+    case, _ = await answered(steps, [shell], "allow_once", permission=options)
+    assert RAN == ["make docs"]
+    assert case.session.view.mode_warning is not None
+
+
+async def test_the_next_questions_of_an_answer_are_listed() -> None:
+    steps = [[call("change", {"name": n}, id=f"c-{n}") for n in "abc"], [text("end")]]
+    async with opened(steps, [change]) as case:
+        run = await case.session.send("go")
+        for left in (["c-b", "c-c"], ["c-c"], []):
+            question = await case.question()
+            assert [queued.tool_call_id for queued in case.session.view.queue] == left
+            case.session.decide(question.permission_id, "deny")
+        await asyncio.wrap_future(run.future)
+
+
+async def safe(_call: Any) -> Judgement:
+    return Judgement("safe", "looks fine")
+
+
+async def broken_judge(_call: Any) -> Judgement:
+    raise RuntimeError("no idea")
+
+
+@pytest.mark.parametrize(
+    ("adjudicator", "asks", "reason"),
+    [
+        (safe, False, None),
+        (lambda _call: Judgement("safe"), False, None),
+        (lambda _call: Judgement("dangerous", "it deletes"), True, "it deletes"),
+        (broken_judge, True, "The adjudicator failed: no idea"),
+        (lambda _call: "safe", True, "The adjudicator answered 'safe'."),
+    ],
+)
+async def test_an_adjudicator_answers_what_would_ask_and_a_broken_one_does_not(
+    adjudicator: Any, asks: bool, reason: str | None
+) -> None:
+    async with opened(STEPS, [change], adjudicator=adjudicator) as case:
+        run = await case.session.send("go")
+        if asks:
+            question = await case.question()
+            assert question.reason == reason
+            case.session.decide(question.permission_id, "deny")
+        await asyncio.wrap_future(run.future)
+        assert RAN == ([] if asks else ["a"])
+        assert decisions(case) == [("deny", "user") if asks else ("allow", "adjudicator")]
+
+
+async def test_a_mode_and_an_adjudicator_contradict_each_other() -> None:
+    with pytest.raises(InvalidOptions, match="contradict"):
+        async with opened(STEPS, [change], adjudicator=safe, permission={"mode": "default"}):
+            pass
+
+
+async def test_an_answer_that_was_not_on_offer_changes_nothing() -> None:
+    async with opened(STEPS, [change]) as case:
+        run = await case.session.send("go")
+        question = await case.question()
+        with pytest.raises(SessionError) as caught:
+            case.session.decide(question.permission_id, "allow_project")
+        assert caught.value.code == "INVALID_INPUT"
+        case.session.decide(question.permission_id, "deny")
+        await asyncio.wrap_future(run.future)

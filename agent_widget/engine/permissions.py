@@ -1,0 +1,135 @@
+"""What a session lets run: its options, the rules a person added, and who answers what asks.
+
+Follows the decision flow of the unified model, section 5, rows 5 to 16.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, Literal, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..core.errors import InvalidOptions, SessionError
+from ..policy.decision import ruling_on
+from ..policy.options import Call, PermissionOptions, Ruling
+from ..policy.paths import Paths
+from ..policy.rules import Rules
+from ..policy.suggestion import suggested_rules
+from ..tools.base import Tool
+
+ALLOW_ALL_WARNING: Final = "Every call runs without asking: permission mode allow_all."
+
+
+class Judgement(Struct, frozen=True):
+    """What an adjudicator says of a call that would ask."""
+
+    verdict: Literal["safe", "dangerous"]
+    reason: str = ""
+
+
+Adjudicator = Callable[[Call], Judgement | Awaitable[Judgement]]
+"""Host callable, sync or async, for calls that would ask; what it raises counts as dangerous."""
+
+
+class ProjectRules(Protocol):
+    """Where the rules of a project are kept; ``add`` writes before it returns."""
+
+    @property
+    def path(self) -> str: ...
+    def add(self, rules: tuple[str, ...]) -> None: ...
+
+
+class Permissions:
+    """The permission state of one session; lives on the engine's loop.
+
+    Rules that a person adds for the session live and die with it. ``options`` never come from
+    anything that is stored: a mode is switched on in code.
+    """
+
+    def __init__(
+        self,
+        options: PermissionOptions,
+        paths: Paths,
+        *,
+        project: ProjectRules | None = None,
+        adjudicator: Adjudicator | None = None,
+    ) -> None:
+        if adjudicator is not None and options.mode is not None:
+            raise InvalidOptions(
+                f"permission mode {options.mode!r} and an adjudicator contradict each other.",
+                advice="Leave one of them out.",
+            )
+        self._options = options
+        self._given = options.rules
+        self._paths = paths
+        self._project = project
+        self._adjudicator = adjudicator
+
+    @property
+    def mode(self) -> str:
+        return self._options.effective_mode
+
+    @property
+    def warning(self) -> str | None:
+        """What has to stay in sight while it lasts."""
+        return ALLOW_ALL_WARNING if self.mode == "allow_all" else None
+
+    @property
+    def project_file(self) -> str | None:
+        return None if self._project is None else self._project.path
+
+    def ruling(self, tool: Tool, args: Mapping[str, Any]) -> Ruling:
+        """The ruling on a call, as rules and mode stand now."""
+        return ruling_on(call_of(tool, args), self._options, self._paths)
+
+    def suggestions(self, tool: Tool, args: Mapping[str, Any]) -> tuple[str, ...]:
+        """Allow rules that would cover the call, narrowest first."""
+        return suggested_rules(tool.name, args, host_shell=self._options.host_shell)
+
+    async def adjudicated(self, tool: Tool, args: Mapping[str, Any]) -> Judgement | None:
+        """What the adjudicator says; None when there is none. A broken one finds danger."""
+        if self._adjudicator is None:
+            return None
+        try:
+            judged = self._adjudicator(call_of(tool, args))
+            judgement: object = await judged if inspect.isawaitable(judged) else judged
+        except Exception as error:  # noqa: BLE001  # a broken guard never lets a call run
+            return Judgement("dangerous", f"The adjudicator failed: {error}")
+        if isinstance(judgement, Judgement):
+            return judgement
+        return Judgement("dangerous", f"The adjudicator answered {judgement!r}.")
+
+    def check_rules(self, rules: tuple[str, ...]) -> None:
+        """Raises SessionError INVALID_RULE when one of ``rules`` is no allow rule."""
+        try:
+            Rules().allowing(*rules)
+        except InvalidOptions as error:
+            raise SessionError("INVALID_RULE", error.message, advice=error.advice) from error
+
+    def allow_for_session(self, rules: tuple[str, ...]) -> None:
+        """Add allow rules for the rest of the session. Raises InvalidOptions for a bad one."""
+        self._options = replace(self._options, rules=self._options.rules.allowing(*rules))
+
+    def allow_in_project(self, rules: tuple[str, ...]) -> None:
+        """Add allow rules to the project's file, then to the session.
+
+        Raises InvalidOptions for a bad rule or without a project, OSError when it cannot be
+        written; then nothing has changed.
+        """
+        if self._project is None:
+            raise InvalidOptions("This session has no project to keep rules in.")
+        Rules().allowing(*rules)
+        self._project.add(rules)
+        self.allow_for_session(rules)
+
+    def forget_session_rules(self) -> None:
+        """Back to the rules that the session was made with."""
+        self._options = replace(self._options, rules=self._given)
+
+
+def call_of(tool: Tool, args: Mapping[str, Any]) -> Call:
+    """The call as the policy judges it."""
+    return Call(tool=tool.name, args=args, kind=tool.kind)

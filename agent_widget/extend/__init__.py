@@ -1,0 +1,1 @@
+"""What users and projects add: settings files."""
