@@ -301,9 +301,7 @@ async def test_a_rule_for_the_session_lets_such_calls_run_and_no_others() -> Non
         run = await case.session.send("go")
         question = await case.question()
         assert "bash(make docs)" in question.rules
-        case.session.decide(
-            question.permission_id, "allow_session", rules=["bash(make docs)"]
-        )
+        case.session.decide(question.permission_id, "allow_session", rules=["bash(make docs)"])
         second = await case.question()
         assert second.args == {"command": "make docs; rm -r x"}
         case.session.decide(second.permission_id, "deny")
@@ -347,7 +345,7 @@ async def test_mode_and_rules_decide_and_the_record_names_what_did(
     steps = [[call("bash", {"command": command})], [text("end")]]
     async with opened(steps, [shell], permission=permission) as case:
         await case.send("go")
-        assert (RAN == [command]) is ran
+        assert ([command] == RAN) is ran
         assert decisions(case) == [decision]
         assert not case.asked()
         [stored] = [r.data for r in await case.records() if r.kind == "permission_decided"]
@@ -401,7 +399,7 @@ async def test_an_adjudicator_answers_what_would_ask_and_a_broken_one_does_not(
             assert question.reason == reason
             case.session.decide(question.permission_id, "deny")
         await asyncio.wrap_future(run.future)
-        assert RAN == ([] if asks else ["a"])
+        assert ([] if asks else ["a"]) == RAN
         assert decisions(case) == [("deny", "user") if asks else ("allow", "adjudicator")]
 
 
