@@ -65,7 +65,8 @@ async def model_step(ports: Ports, step: int) -> Answer:
     drafts = _Drafts(ports)
     calls: list[CallReady] = []
     end: StepEnd | None = None
-    request = ModelRequest(ports.conversation(), ports.system, ports.specs)
+    toolset = ports.toolset()
+    request = ModelRequest(ports.conversation(), ports.system, toolset.specs)
     try:
         async with aclosing(ports.model.stream(request)) as stream:
             async for event in stream:
@@ -87,7 +88,7 @@ async def model_step(ports: Ports, step: int) -> Answer:
             await _store_answer(ports, step, blocks, (), None, "interrupted")
         raise
     blocks.close()
-    proposed = tuple(propose(ports, message_id, call) for call in calls)
+    proposed = tuple(propose(ports, toolset.tools, message_id, call) for call in calls)
     await _store_answer(ports, step, blocks, proposed, end.usage, end.reason)
     return Answer(message_id, proposed, end)
 

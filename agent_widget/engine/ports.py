@@ -31,18 +31,24 @@ class Commit(Protocol):
     ) -> Awaitable[None]: ...
 
 
+class Toolset(Struct, frozen=True):
+    """The tools of a step, and the very same ones as the model sees them."""
+
+    tools: Registry
+    specs: tuple[ToolSpec, ...]
+
+
 class Ports(Struct, frozen=True):
     """The surroundings of one run.
 
-    ``conversation`` is what the model sees now, ``specs`` the tools as it sees them;
+    ``conversation`` is what the model sees now, ``toolset`` the tools it has now;
     ``permissions`` and ``ask`` decide about calls; ``unique_call_id`` keeps ids of calls unique in
     the session; ``is_stopped`` is true once the run may start nothing new; ``agent`` names the
     sub-agent whose run this is (None: the session) and ``depth`` counts how deep it is nested.
     """
 
     model: Model
-    tools: Registry
-    specs: tuple[ToolSpec, ...]
+    toolset: Callable[[], Toolset]
     system: str | None
     conversation: Callable[[], Conversation]
     emit: Callable[[Event], None]
@@ -60,6 +66,7 @@ class Ports(Struct, frozen=True):
     depth: int = 0
 
 
-def specs_of(tools: Registry) -> tuple[ToolSpec, ...]:
-    """The tools as a model sees them, in their order."""
-    return tuple(ToolSpec(tool.name, tool.description, tool.parameters) for tool in tools)
+def toolset_of(tools: Registry) -> Toolset:
+    """``tools`` for a step. Make it once: an unchanged set is the same bytes at every request."""
+    specs = (ToolSpec(tool.name, tool.description, tool.parameters) for tool in tools)
+    return Toolset(tools, tuple(specs))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -44,7 +44,7 @@ from ..view.model import SessionView
 from .approvals import Approvals, Asking, AskUser, Attendant
 from .loop import run_loop
 from .permissions import Permissions
-from .ports import Ports, specs_of
+from .ports import Ports, toolset_of
 from .run import ActiveRun, RunResult
 from .toolrun import cancellation, open_calls
 from .writer import Listener, Writer, uncancelled
@@ -81,6 +81,7 @@ class Session:
         self.session_id = new_id("s")
         self.model = model
         self.tools = tools
+        self._toolset = toolset_of(tools)
         self.system = system
         self._main = main
         self._clock_ms = clock_ms
@@ -114,6 +115,18 @@ class Session:
     def run_id(self) -> str | None:
         """Id of the run under way, None at rest."""
         return None if self._run is None else self._run.run_id
+
+    @property
+    def active_tool_names(self) -> tuple[str, ...]:
+        """The tools the model has now, in their order."""
+        return self._toolset.tools.names
+
+    def set_active_tools_by_name(self, names: Sequence[str]) -> None:
+        """Give the model these of the session's tools, in this order, from its next step on.
+
+        Unknown names are ignored. What the model sees and what can run change together.
+        """
+        self._toolset = toolset_of(self.tools.only(names))
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener(event, view)`` on the engine's thread for each later event."""
@@ -281,8 +294,7 @@ class Session:
 
         return Ports(
             model=self.model,
-            tools=self.tools,
-            specs=specs_of(self.tools),
+            toolset=lambda: self._toolset,
             system=self.system,
             conversation=lambda: self.messages,
             emit=emit,

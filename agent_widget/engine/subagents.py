@@ -17,10 +17,10 @@ from ..core.messages import Conversation, Message, user_message
 from ..core.reducer import session_reducer
 from ..core.state import SessionState, empty_state
 from ..providers.base import Model
-from ..tools.base import CallText, TextBlock, Tool, ToolContext, Kind, ToolOutput
+from ..tools.base import CallText, Kind, TextBlock, Tool, ToolContext, ToolOutput
 from ..tools.registry import register
 from .loop import run_loop
-from .ports import Ports, specs_of
+from .ports import Ports, toolset_of
 from .toolrun import Delegate, cancellation, open_calls
 
 PREFIX: Final = "delegate_to_"
@@ -127,13 +127,12 @@ class _NestedRun:
         self._task = user_message(f"{call_id}-task", task)
         self.state: SessionState = empty_state()
         given = agent.tools
-        own = [tool for tool in outer.tools if not isinstance(tool, Delegate)]
-        tools = register(own if given is None else given)
+        own = [tool for tool in outer.toolset().tools if not isinstance(tool, Delegate)]
+        toolset = toolset_of(register(own if given is None else given))
         self.ports: Ports = replace(
             outer,
             model=agent.model or outer.model,
-            tools=tools,
-            specs=specs_of(tools),
+            toolset=lambda: toolset,
             system=agent.system,
             conversation=self._conversation,
             emit=self._emit,

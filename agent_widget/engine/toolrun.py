@@ -35,6 +35,7 @@ from ..policy.options import Ruling
 from ..policy.permission import Decision, Question
 from ..providers.base import CallReady
 from ..tools.base import CallText, TextBlock, Tool, ToolContext, ToolOutput
+from ..tools.registry import Registry
 from .approvals import Asking
 from .ports import Ports
 
@@ -68,14 +69,14 @@ class Outcome(Struct, frozen=True):
     message: str = ""
 
 
-def propose(ports: Ports, message_id: str, call: CallReady) -> ProposedCall:
+def propose(ports: Ports, tools: Registry, message_id: str, call: CallReady) -> ProposedCall:
     """Look up the tool and check the arguments; no question is asked for an invalid call."""
     call_id = ports.unique_call_id(call.id)
-    tool = ports.tools.get(call.name)
+    tool = tools.get(call.name)
     args: dict[str, Any] = {}
     text, refusal = CallText(""), None
     if tool is None:
-        known = ", ".join(ports.tools.names) or "none"
+        known = ", ".join(tools.names) or "none"
         refusal = ("unknown_tool", f"There is no tool {call.name!r}. Known tools: {known}.")
     elif call.problem is not None:
         refusal = ("invalid_args", f"The arguments are not valid JSON: {call.problem}")

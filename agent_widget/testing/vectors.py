@@ -21,6 +21,7 @@ from typing import Any, Final
 from ..core.reducer import session_reducer
 from ..core.resumable import resumable
 from ..core.wire import messages_from_wire, messages_to_wire, state_from_wire, state_to_wire
+from ..tools.registry import active_names, refreshed_names
 
 Vector = Mapping[str, Any]
 OPTIONAL_TOOL_KEYS: Final = ("prompt", "error")
@@ -46,9 +47,28 @@ def run_resumable(vector: Vector) -> list[str]:
     return differences(vector["then"]["messages"], messages_to_wire(kept), "messages")
 
 
+def run_registry(vector: Vector) -> list[str]:
+    """What a ``tools.registry`` vector finds wrong; empty when it holds."""
+    names = refreshed_names(**vector["given"])
+    then = vector["then"]
+    actual: dict[str, Any] = {"registry": list(names.registry), "active": list(names.active)}
+    if "origin" in then:
+        actual["origin"] = names.origin
+    return differences(then, actual, "names")
+
+
+def run_set_active(vector: Vector) -> list[str]:
+    """What a ``tools.set_active`` vector finds wrong; empty when it holds."""
+    wanted = vector["when"]["set_active_tools_by_name"]
+    active = active_names(vector["given"]["registry"], wanted)
+    return differences(vector["then"]["active"], list(active), "active")
+
+
 SUITES: Final[Mapping[str, Callable[[Vector], list[str]]]] = {
     "reducer": run_reducer,
     "resumable": run_resumable,
+    "tools.registry": run_registry,
+    "tools.set_active": run_set_active,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -28,6 +28,11 @@ class Registry(Struct, frozen=True):
     def names(self) -> tuple[str, ...]:
         return tuple(self._tools)
 
+    def only(self, names: Sequence[str]) -> Registry:
+        """The tools of these names, in this order; unknown names are left out."""
+        chosen = active_names(self.names, names)
+        return Registry({name: self._tools[name] for name in chosen})
+
     def __iter__(self) -> Iterator[Tool]:
         return iter(self._tools.values())
 
@@ -36,6 +41,48 @@ class Registry(Struct, frozen=True):
 
     def __contains__(self, name: object) -> bool:
         return name in self._tools
+
+
+class ToolNames(Struct, frozen=True):
+    """Which tools there are and which of them the model gets, by name and in order.
+
+    ``origin`` says where each came from: builtin, extension or sdk.
+    """
+
+    registry: tuple[str, ...]
+    active: tuple[str, ...]
+    origin: dict[str, str]
+
+
+def refreshed_names(
+    *,
+    builtin: Sequence[str] = (),
+    extension: Sequence[str] = (),
+    sdk: Sequence[str] = (),
+    previous_registry: Sequence[str] = (),
+    previous_active: Sequence[str] = (),
+    allow: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+) -> ToolNames:
+    """The names after a refresh of the registry.
+
+    Built-in tools come first, then those of extensions by name, then those of code; of one name
+    the first wins. ``allow`` (None: all) and ``exclude`` filter. A tool that was active stays so,
+    a new one becomes active, one that was switched off stays off.
+    """
+    origin: dict[str, str] = {}
+    for source, names in (("builtin", builtin), ("extension", sorted(extension)), ("sdk", sdk)):
+        for name in names:
+            if (allow is None or name in allow) and name not in exclude:
+                origin.setdefault(name, source)
+    registry = tuple(origin)
+    off = {*previous_registry} - {*previous_active}
+    return ToolNames(registry, tuple(name for name in registry if name not in off), origin)
+
+
+def active_names(registry: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
+    """The names of ``wanted`` that there are, each once, in the order they were wanted."""
+    return tuple(name for name in dict.fromkeys(wanted) if name in registry)
 
 
 def register(tools: Iterable[Tool | Callable[..., Any]]) -> Registry:

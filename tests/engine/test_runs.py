@@ -376,3 +376,23 @@ async def test_a_listener_that_raises_disturbs_nobody() -> None:
         case.session.subscribe(lambda event, _view: seen.append(event.type))
         assert (await case.send("one")).ok
         assert "turn.completed" in seen
+
+
+async def test_the_active_tools_are_those_of_the_next_step_in_the_order_given() -> None:
+    model = ScriptedModel([[text("a")], [call("look", {"name": "x"})], [text("b")]])
+    async with opened(model, [look, change, broken]) as case:
+        await case.send("one")
+        case.session.set_active_tools_by_name(["broken", "nope", "change", "broken"])
+        await case.send("two")
+        names = [[spec.name for spec in request.tools] for request in model.requests]
+        assert names == [["look", "change", "broken"], ["broken", "change"], ["broken", "change"]]
+        assert case.session.active_tool_names == ("broken", "change")
+        assert failed(case)[-1][0] == "unknown_tool"
+
+
+async def test_an_unchanged_set_of_tools_is_the_same_object_at_every_request() -> None:
+    model = ScriptedModel([[call("look", {"name": "x"})], [text("a")], [text("b")]])
+    async with opened(model, [look, change]) as case:
+        await case.send("one")
+        await case.send("two")
+        assert all(request.tools is model.requests[0].tools for request in model.requests)
