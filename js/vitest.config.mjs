@@ -24,14 +24,7 @@ export default defineConfig({
       {
         oxc: jsx,
         optimizeDeps: {
-          include: [
-            "preact",
-            "preact/hooks",
-            "preact/jsx-dev-runtime",
-            "dompurify",
-            "marked",
-            "highlight.js/lib/core",
-          ],
+          include: ["preact", "preact/hooks", "preact/jsx-dev-runtime", "dompurify", "marked"],
         },
         test: {
           name: "browser",

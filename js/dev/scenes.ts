@@ -1,6 +1,14 @@
 // What the demo page shows: one view state for each thing worth looking at.
 
-import type { Message, Part, Question, SessionView, ToolPart } from "../src/protocol";
+import type {
+  Message,
+  Part,
+  Question,
+  QueuedQuestion,
+  SessionView,
+  Todo,
+  ToolPart,
+} from "../src/protocol";
 
 const text = (value: string): Part => ({ type: "text", text: value });
 
@@ -15,6 +23,7 @@ export const tool = (fields: Partial<ToolPart> & { tid: string; name: string }):
   output: null,
   error: null,
   duration_ms: null,
+  is_edited: false,
   agent: null,
   ...fields,
 });
@@ -39,8 +48,10 @@ export const viewOf = (items: Message[], fields: Partial<SessionView> = {}): Ses
   can_stop: false,
   can_retry: false,
   model: { label: "openai:gpt-5-mini", offline: false, notice: null },
+  permission: { mode: "default", warning: null },
   question: null,
-  waiting_questions: 0,
+  queue: [],
+  todos: [],
   error: null,
   notices: [],
   usage: { input_tokens: 12_431, output_tokens: 842, cached_tokens: 9_216, requests: 3 },
@@ -134,19 +145,59 @@ const doneCards = (): Message[] => [
   ]),
 ];
 
+const HARMLESS_LOOKING =
+  'import shutil, os\n\n# free some space\npath = "report\u202Egpj.sh"\nfor entry in os.scandir("data/raw"):\n    if entry.name.endswith(".parquet"):\n        shutil.move(entry.path, "archive/")\n\nprint("مرحبا", "שלום")  # stays readable\npenguins = penguins.dropna()\npenguins.to_parquet("penguins_clean.parquet")\n';
+
+const PROJECT_FILE = "/home/ada/penguins/.agent-widget/settings.json";
+
 const question: Question = {
   pid: "p1",
   tid: "t9",
   tool: "run_python",
   agent: null,
   reason: "This runs code in your kernel, where it can change your variables and files.",
-  text: 'import shutil, os\n\n# free some space\npath = "report\u202Egpj.sh"\nfor entry in os.scandir("data/raw"):\n    if entry.name.endswith(".parquet"):\n        shutil.move(entry.path, "archive/")\n\nprint("مرحبا", "שלום")  # stays readable\npenguins = penguins.dropna()\npenguins.to_parquet("penguins_clean.parquet")\n',
+  text: HARMLESS_LOOKING,
   language: "python",
-  options: ["allow_once", "allow_session", "deny"],
-  session_rule: "every call of run_python until this kernel ends",
+  args: { code: HARMLESS_LOOKING },
+  options: ["allow_once", "edit", "allow_session", "allow_project", "deny"],
+  rules: ["run_python"],
+  project_file: PROJECT_FILE,
 };
 
-const asking = (): SessionView =>
+const COMMAND = "git add -A && git commit -m 'Clean data' && python -m pytest tests/ -x --tb=short";
+
+const shellQuestion: Question = {
+  ...question,
+  tool: "bash",
+  reason: "git commit is not among the allowed commands.",
+  text: COMMAND,
+  language: "bash",
+  args: { command: COMMAND, timeout_s: 120 },
+  rules: ["bash(git add -A)", "bash(git commit -m *)", "bash(python -m pytest tests/ *)"],
+};
+
+const loopQuestion: Question = {
+  ...question,
+  tool: "bash",
+  agent: "statistician",
+  reason: "A loop is not covered by any rule.",
+  text: 'for f in data/*.csv; do\n  wc -l "$f"\ndone\n',
+  language: "bash",
+  args: { command: 'for f in data/*.csv; do\n  wc -l "$f"\ndone\n' },
+  options: ["allow_once", "edit", "deny"],
+  rules: [],
+  project_file: null,
+};
+
+const PLAN: Todo[] = [
+  { content: "Look at the columns and what is missing", status: "completed" },
+  { content: "Drop the rows without a mass", status: "completed" },
+  { content: "Move the raw files to archive/ and store the cleaned table", status: "in_progress" },
+  { content: "Plot the counts by species and island", status: "pending" },
+  { content: "Write down what was changed", status: "pending" },
+];
+
+const asking = (asked = question, fields: Partial<SessionView> = {}): SessionView =>
   viewOf(
     [
       said("user", [text("Clean the data and store it.")]),
@@ -154,14 +205,50 @@ const asking = (): SessionView =>
         text("I will move the raw files away and write a cleaned copy."),
         tool({
           tid: "t9",
-          name: "run_python",
+          name: asked.tool,
           state: "awaiting-confirmation",
-          code: { text: question.text, language: "python" },
-          input: { code: question.text },
+          code: { text: asked.text, language: asked.language ?? "plaintext" },
+          input: asked.args,
         }),
       ]),
     ],
-    { ...running, phase: "awaiting_confirmation", question, waiting_questions: 2 },
+    { ...running, phase: "awaiting_confirmation", question: asked, ...fields },
+  );
+
+const QUEUE: QueuedQuestion[] = [
+  { tid: "q1", tool: "bash", agent: null, text: "git status --short && git log -3" },
+  {
+    tid: "q2",
+    tool: "write_file",
+    agent: "statistician",
+    text: '{"path": "notes.md", "content": "# What was changed\\n\\n- two rows without a mass were left out"}',
+  },
+];
+
+const edited = (): SessionView =>
+  viewOf(
+    [
+      said("user", [text("Clean the data and store it.")]),
+      said("assistant", [
+        tool({
+          tid: "e1",
+          name: "run_python",
+          is_edited: true,
+          code: { text: 'penguins.dropna().to_parquet("clean.parquet")', language: "python" },
+          duration_ms: 310,
+          output: [{ type: "text", text: "342 rows written" }],
+        }),
+        tool({
+          tid: "e2",
+          name: "bash",
+          state: "running",
+          is_edited: true,
+          code: { text: "git status --short", language: "bash" },
+          live: " M clean.parquet\n",
+        }),
+      ]),
+    ],
+    { ...running, phase: "tooling", todos: PLAN },
   );
 
 const TRACEBACK = `\u001b[0;31m---------------------------------------------------------------------------\u001b[0m
@@ -352,7 +439,18 @@ const rtl = (): SessionView =>
 
 export const scenes: Record<string, () => SessionView> = {
   done: () => viewOf(doneCards()),
-  question: asking,
+  question: () => asking(question, { queue: QUEUE, todos: PLAN }),
+  shell: () => asking(shellQuestion),
+  loop: () => asking(loopQuestion, { queue: QUEUE.slice(1) }),
+  edited,
+  plan: () => viewOf(doneCards(), { todos: PLAN }),
+  alarm: () =>
+    viewOf(doneCards(), {
+      permission: {
+        mode: "allow_all",
+        warning: "Everything is allowed: tools run without asking, with all rights of your user.",
+      },
+    }),
   states: fiveStates,
   nested,
   error: failed,

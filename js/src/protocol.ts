@@ -13,7 +13,7 @@ export * from "./protocol.gen";
 
 export type Path = readonly (string | number)[];
 
-const isRecord = (value: unknown): value is Record<string, unknown> =>
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The message when it is one of this protocol, else null: what arrives is never trusted to be whole. */

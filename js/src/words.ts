@@ -28,7 +28,7 @@ const REFUSALS: Record<string, string> = {
 
 /** Why a command was refused, in words. */
 export function refusalInWords(code: string, message: string): string {
-  if (code === "INVALID_INPUT" && message) return message;
+  if (code.startsWith("INVALID_") && message) return message;
   return REFUSALS[code] ?? (message || "The kernel refused this.");
 }
 
@@ -69,7 +69,9 @@ export const TOOL_STATES: Record<ToolState, string> = {
 
 export const DECISIONS: Record<DecisionWord, string> = {
   allow_once: "Allow once",
+  edit: "Edit and allow",
   allow_session: "Allow for this session",
+  allow_project: "Always in this project",
   deny: "Deny",
 };
 

@@ -1,4 +1,4 @@
-// What stands below the transcript: notices, error, question, composer.
+// What stands below the transcript: notices, error, question, plan, composer.
 
 import type { VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -8,6 +8,7 @@ import { Composer } from "./Composer";
 import { ErrorBanner } from "./ErrorBanner";
 import { Notices } from "./Notices";
 import { QuestionCard } from "./QuestionCard";
+import { Todos } from "./Todos";
 
 interface Props {
   view: SessionView;
@@ -40,11 +41,12 @@ export function Dock(props: Props): VNode {
         <QuestionCard
           key={question.pid}
           question={question}
-          waiting={view.waiting_questions}
+          queue={view.queue}
           answered={answered.current}
           onRefused={setRemark}
         />
       )}
+      {view.todos.length > 0 && <Todos todos={view.todos} asking={live && question !== null} />}
       {note && (
         <p class="refusal" role="status">
           {note}

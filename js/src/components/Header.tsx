@@ -4,7 +4,7 @@ import type { SessionView, Usage } from "../protocol";
 import { visible } from "../text/escapes";
 import { useTools } from "../ui-state";
 import { countInWords, refusalInWords, statusInWords } from "../words";
-import { Check, Cross, Hand, More, Spinner } from "./Icons";
+import { Check, Cross, Hand, More, Spinner, Warning } from "./Icons";
 
 function UsageLine({ usage }: { usage: Usage }): VNode {
   const { input_tokens, output_tokens, cached_tokens, requests } = usage;
@@ -99,7 +99,18 @@ function Menu({ disabled }: { disabled: boolean }): VNode {
   );
 }
 
+/** Stays as long as calls run without being asked about. */
+function Alarm({ warning }: { warning: string }): VNode {
+  return (
+    <p class="alarm" role="alert">
+      <Warning />
+      <span dir="auto">{visible(warning)}</span>
+    </p>
+  );
+}
+
 export function Header({ view, reachable }: { view: SessionView; reachable: boolean }): VNode {
+  const { warning } = view.permission;
   return (
     <header class="header">
       <span class="model" title={visible(view.model.label)}>
@@ -114,6 +125,7 @@ export function Header({ view, reachable }: { view: SessionView; reachable: bool
       <span class="space" />
       {view.usage && view.usage.requests > 0 && <UsageLine usage={view.usage} />}
       <Menu disabled={!reachable || view.messages.first + view.messages.items.length === 0} />
+      {reachable && warning && <Alarm warning={warning} />}
     </header>
   );
 }

@@ -39,6 +39,13 @@ export const Slash = icon(
     <path d="M4.2 11.8l7.6-7.6" />
   </>,
 );
+export const Pending = icon(<circle cx="8" cy="8" r="5" />);
+export const Current = icon(
+  <>
+    <circle cx="8" cy="8" r="5" />
+    <circle cx="8" cy="8" r="1.6" fill="currentColor" />
+  </>,
+);
 export const Chevron = icon(<path d="M6 4l4 4-4 4" />);
 export const Down = icon(<path d="M8 3v9.5M4 9l4 4 4-4" />);
 export const Send = icon(<path d="M8 13V3.5M4 7.5l4-4 4 4" />);

@@ -1,20 +1,26 @@
 import type { RefObject, VNode } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import type { DecisionWord, Question } from "../protocol";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { editableOf } from "../editing";
+import type { DecisionWord, Question, QueuedQuestion } from "../protocol";
 import { visible } from "../text/escapes";
-import { isSendKey, useTools } from "../ui-state";
+import { useTools } from "../ui-state";
 import { DECISIONS, refusalInWords } from "../words";
 import { CodeBlock } from "./CodeBlock";
-import { Hand } from "./Icons";
+import { Chevron, Hand } from "./Icons";
+import {
+  ARMING_MS,
+  DenyForm,
+  EditForm,
+  RulesForm,
+  SCOPES,
+  Sending,
+  type Stage,
+} from "./QuestionForms";
 
-/** A question cannot be answered in its first moment: a click or Enter may have been meant for something else. */
-export const ARMING_MS = 500;
+/** What the card shows below the question: the answers, or one that takes more than a click. */
+type Form = "answers" | "deny" | "edit" | "rules";
 
-const ORDER: readonly DecisionWord[] = ["deny", "allow_session", "allow_once"];
-
-type Stage = "arming" | "open" | "sent" | "slow";
-
-/** Focus goes to Deny when it was in this view (but not in a draft) or nowhere; else it stays where it is. */
+/** Focus goes into the card when it was in this view (but not in a draft) or nowhere; else it stays where it is. */
 function mayTakeFocus(element: Element): boolean {
   const root = element.getRootNode() as ShadowRoot | Document;
   const inside = root instanceof ShadowRoot ? root.activeElement : null;
@@ -27,16 +33,24 @@ function mayTakeFocus(element: Element): boolean {
 
 interface Props {
   question: Question;
-  /** How many more wait behind it. */
-  waiting: number;
+  /** The calls that will ask after it. */
+  queue: QueuedQuestion[];
   /** The questions this view has answered. */
   answered: Set<string>;
   onRefused: (reason: string) => void;
 }
 
+interface Answer {
+  reason?: string;
+  args?: Record<string, unknown>;
+  rules?: string[];
+}
+
 interface Answering {
   stage: Stage;
-  answer: (decision: DecisionWord, reason?: string) => Promise<void>;
+  /** Why the last answer was not taken while the question stays open. */
+  refusal: string | null;
+  answer: (decision: DecisionWord, fields?: Answer) => Promise<void>;
 }
 
 /** Sends one answer, not in the first moment and not twice; a refusal opens the question again. */
@@ -44,45 +58,57 @@ function useAnswer({ question, answered, onRefused }: Props): Answering {
   const { pid } = question;
   const tools = useTools();
   const [stage, setStage] = useState<Stage>(answered.has(pid) ? "sent" : "arming");
+  const [refusal, setRefusal] = useState<string | null>(null);
   useEffect(() => {
     const timer = setTimeout(() => setStage((now) => (now === "arming" ? "open" : now)), ARMING_MS);
     return () => clearTimeout(timer);
   }, []);
-  const answer = async (decision: DecisionWord, reason = ""): Promise<void> => {
+  const answer = async (decision: DecisionWord, fields: Answer = {}): Promise<void> => {
     if (stage !== "open" || answered.has(pid)) return;
     answered.add(pid);
     setStage("sent");
+    setRefusal(null);
     tools.focusComposer();
-    const fields = { pid, decision, ...(reason === "" ? {} : { reason }) };
-    const outcome = await tools.command("decide", fields, () => setStage("slow"));
+    const outcome = await tools.command("decide", { pid, decision, ...fields }, () =>
+      setStage("slow"),
+    );
     if (outcome.ok) return;
-    onRefused(refusalInWords(outcome.code, outcome.message));
+    const reason = visible(refusalInWords(outcome.code, outcome.message));
+    if (outcome.code === "QUESTION_CLOSED" || outcome.code === "DISCONNECTED") onRefused(reason);
+    else setRefusal(reason);
     if (outcome.code === "QUESTION_CLOSED") return;
     answered.delete(pid);
     setStage("open");
   };
-  return { stage, answer };
+  return { stage, refusal, answer };
 }
 
 /** The open permission question: who asks for what, the whole text, and the answers. Keyed by its pid. */
 export function QuestionCard(props: Props): VNode {
-  const { question, waiting } = props;
-  const { stage, answer } = useAnswer(props);
-  const [denying, setDenying] = useState(false);
+  const { question, queue, answered } = props;
+  const { stage, refusal, answer } = useAnswer(props);
+  const [form, setForm] = useState<Form>("answers");
+  const editable = useMemo(() => editableOf(question), [question]);
+  const [draft, setDraft] = useState(editable.text);
+  const [rules, setRules] = useState(question.rules);
   const card = useRef<HTMLElement>(null);
   const deny = useRef<HTMLButtonElement>(null);
+  const open = stage === "open";
   useLayoutEffect(() => {
     if (mayTakeFocus(card.current!)) deny.current?.focus({ preventScroll: true });
   }, []);
+  useEffect(() => {
+    if (refusal === null || !mayTakeFocus(card.current!)) return;
+    card.current!.querySelector<HTMLElement>("form :is(input, textarea), .answer")?.focus();
+  }, [refusal]);
 
-  const choose = (decision: DecisionWord): void => {
-    if (stage !== "open") return;
-    if (decision === "deny") setDenying(true);
-    else void answer(decision);
+  const choose = (wanted: Form): void => {
+    if (open && !answered.has(question.pid)) setForm(wanted);
   };
   const back = (): void => {
-    setDenying(false);
-    requestAnimationFrame(() => deny.current?.focus());
+    const opener = `[data-form="${form}"]`;
+    setForm("answers");
+    requestAnimationFrame(() => card.current?.querySelector<HTMLElement>(opener)?.focus());
   };
   return (
     <section
@@ -91,17 +117,54 @@ export function QuestionCard(props: Props): VNode {
       role="alertdialog"
       aria-labelledby="question-title"
     >
-      <Asked question={question} waiting={waiting} />
-      {denying && stage === "open" ? (
-        <DenyForm deny={(reason) => answer("deny", reason)} back={back} />
+      <Asked question={question} />
+      {queue.length > 0 && <Queue queue={queue} />}
+      {form === "edit" ? (
+        <EditForm
+          editable={editable}
+          draft={draft}
+          stage={stage}
+          onDraft={setDraft}
+          allow={(args) => answer("edit", { args })}
+          cancel={back}
+        />
       ) : (
-        <Answers question={question} stage={stage} denyButton={deny} choose={choose} />
+        <div class="question-text">
+          <CodeBlock text={question.text} language={question.language ?? "plaintext"} />
+        </div>
+      )}
+      {form === "deny" && open && (
+        <DenyForm deny={(reason) => answer("deny", reason ? { reason } : {})} back={back} />
+      )}
+      {(form === "answers" || (form === "deny" && !open)) && (
+        <Answers
+          question={question}
+          stage={stage}
+          denyButton={deny}
+          allow={() => answer("allow_once")}
+          choose={choose}
+        />
+      )}
+      {form === "rules" && (
+        <RulesForm
+          question={question}
+          rules={rules}
+          stage={stage}
+          onRules={setRules}
+          allow={(decision, kept) => answer(decision, { rules: kept })}
+          back={back}
+        />
+      )}
+      {refusal && open && (
+        <p class="refusal" role="alert">
+          {refusal}
+        </p>
       )}
     </section>
   );
 }
 
-function Asked({ question, waiting }: { question: Question; waiting: number }): VNode {
+function Asked({ question }: { question: Question }): VNode {
   const lines = question.text.trimEnd().split("\n").length;
   return (
     <>
@@ -112,17 +175,38 @@ function Asked({ question, waiting }: { question: Question; waiting: number }): 
           Allow <code>{visible(question.tool)}</code> to run?
         </h2>
         {lines > 1 && <span class="waiting">{lines} lines</span>}
-        {waiting > 0 && <span class="waiting">{waiting} more waiting</span>}
       </div>
       {question.reason && (
         <p class="question-reason" dir="auto">
           {visible(question.reason)}
         </p>
       )}
-      <div class="question-text">
-        <CodeBlock text={question.text} language={question.language ?? "plaintext"} />
-      </div>
     </>
+  );
+}
+
+/** The calls that will ask next: their names, and on demand what each will run. */
+function Queue({ queue }: { queue: QueuedQuestion[] }): VNode {
+  return (
+    <details class="queue">
+      <summary class="waiting">
+        <Chevron />
+        <span>
+          {queue.length} more waiting: {queue.map((call) => visible(call.tool)).join(", ")}
+        </span>
+      </summary>
+      <ol aria-label="Calls that will ask next">
+        {queue.map((call) => (
+          <li key={call.tid}>
+            {call.agent && <>{visible(call.agent)}: </>}
+            <code>{visible(call.tool)}</code>{" "}
+            <span class="card-call" dir="ltr">
+              {visible(call.text.trim().replace(/\s+/g, " "))}
+            </span>
+          </li>
+        ))}
+      </ol>
+    </details>
   );
 }
 
@@ -130,71 +214,52 @@ interface AnswersProps {
   question: Question;
   stage: Stage;
   denyButton: RefObject<HTMLButtonElement | null>;
-  choose: (decision: DecisionWord) => void;
+  allow: () => void;
+  choose: (form: Form) => void;
 }
 
-function Answers({ question, stage, denyButton, choose }: AnswersProps): VNode {
-  const { options, session_rule } = question;
-  const rule = options.includes("allow_session") ? session_rule : null;
+function Answers(props: AnswersProps): VNode {
+  const { question, stage, denyButton, allow, choose } = props;
+  const { options, rules } = question;
+  const widens = rules.length > 0 && options.some((option) => SCOPES.includes(option));
+  const button = (decision: DecisionWord, act: () => void, opens?: Form): VNode | null =>
+    options.includes(decision) ? (
+      <button
+        type="button"
+        ref={decision === "deny" ? denyButton : null}
+        class={`answer ${decision}`}
+        data-decision={decision}
+        data-form={opens}
+        aria-disabled={stage !== "open"}
+        onClick={act}
+      >
+        {DECISIONS[decision]}
+      </button>
+    ) : null;
   return (
     <>
       <div class="answers">
-        {stage === "sent" && <span class="quiet">Sending your answer…</span>}
-        {stage === "slow" && <span class="quiet">Waiting for the kernel…</span>}
-        {ORDER.filter((option) => options.includes(option)).map((option) => (
+        <Sending stage={stage} />
+        {button("deny", () => choose("deny"), "deny")}
+        {widens && (
           <button
-            key={option}
             type="button"
-            ref={option === "deny" ? denyButton : null}
-            class={`answer ${option}`}
-            data-decision={option}
+            class="answer more"
+            data-form="rules"
             aria-disabled={stage !== "open"}
-            aria-describedby={option === "allow_session" && rule ? "question-rule" : undefined}
-            onClick={() => choose(option)}
+            onClick={() => choose("rules")}
           >
-            {DECISIONS[option]}
+            Allow more…
           </button>
-        ))}
+        )}
+        {button("edit", () => choose("edit"), "edit")}
+        {button("allow_once", allow)}
       </div>
-      {rule && (
-        <p class="session-rule" id="question-rule" dir="auto">
-          For this session: {visible(rule)}
+      {!widens && (
+        <p class="once-only">
+          Only for this once: no rule could allow this call without allowing others.
         </p>
       )}
     </>
-  );
-}
-
-function DenyForm(props: { deny: (reason: string) => void; back: () => void }): VNode {
-  const { deny, back } = props;
-  const why = useRef<HTMLInputElement>(null);
-  useEffect(() => why.current?.focus({ preventScroll: true }), []);
-  const confirm = (): void => deny(why.current!.value.trim());
-  return (
-    <form
-      class="deny-form"
-      onSubmit={(event) => event.preventDefault()}
-      onKeyDown={(event) => {
-        if (event.key === "Escape") back();
-        if (event.target !== why.current || event.key !== "Enter") return;
-        event.preventDefault();
-        if (isSendKey(event)) confirm();
-      }}
-    >
-      <input
-        ref={why}
-        type="text"
-        dir="auto"
-        maxLength={1000}
-        placeholder="Why? (the model will see this)"
-        aria-label="Why? (the model will see this). Enter denies."
-      />
-      <button type="button" class="quiet-button" onClick={back}>
-        Back
-      </button>
-      <button type="button" class="danger-button" onClick={confirm}>
-        Deny
-      </button>
-    </form>
   );
 }

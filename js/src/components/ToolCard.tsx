@@ -118,6 +118,7 @@ export const ToolCard = memo(({ part: told }: { part: ToolPart }): VNode => {
         <span class="card-call" dir="ltr">
           {open ? "" : visible(callInOneLine(part))}
         </span>
+        {part.is_edited && <span class="card-edited">edited by you</span>}
         <span class="card-state">{TOOL_STATES[part.state] ?? part.state}</span>
         {part.duration_ms !== null && part.state !== "running" && (
           <span class="card-time">{durationInWords(part.duration_ms)}</span>

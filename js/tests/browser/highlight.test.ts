@@ -83,6 +83,41 @@ test.each(Object.entries(SAMPLES))("%s", (language, [code, ...found]) => {
   }
 });
 
+const scopesOf = (code: string, language: string): string[] =>
+  [...coloured(code, language).querySelectorAll("span")].map(
+    (span) => `${span.className.replace("hljs-", "")}: ${span.textContent}`,
+  );
+
+test("python: prefixes, fields, decorators and attributes", () => {
+  expect(scopesOf("@app.get('/')  # root", "python")).toEqual([
+    "meta: @app.get",
+    "string: '/'",
+    "comment: # root",
+  ]);
+  expect(scopesOf("rb'a\\'b' + f\"{x['k']:>{w}} {{no}} {max(1)}\"", "python")).toEqual([
+    "string: rb'a\\'b'",
+    "string: f\"{x['k']:>{w}} {{no}} {max(1)}\"",
+    "subst: {x['k']:>{w}}",
+    "string: 'k'",
+    "subst: {w}",
+    "subst: {max(1)}",
+    "built_in: max",
+    "number: 1",
+  ]);
+  expect(scopesOf("df.max(0x1F) if x1 else .5e3j", "python")).toEqual([
+    "number: 0x1F",
+    "keyword: if",
+    "keyword: else",
+    "number: .5e3j",
+  ]);
+  expect(scopesOf('"""a\n"b"\n""" "c', "python")).toEqual(['string: """a\n"b"\n"""', 'string: "c']);
+});
+
+test("a quote that stays open colours its own line only", () => {
+  for (const language of ["python", "json", "javascript", "r"])
+    expect(scopesOf('"a\n1', language)).toEqual(['string: "a', "number: 1"]);
+});
+
 test("an unknown language and very long code stay plain, whole and quick", () => {
   expect(coloured("<b>x</b>", "brainfuck").innerHTML).toBe("&lt;b&gt;x&lt;/b&gt;");
   const long = "x = 1\n".repeat(20_000);

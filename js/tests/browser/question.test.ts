@@ -11,7 +11,9 @@ test("focus in an empty composer moves to Deny; Tab reaches all answers; the ans
   expect((m.root.activeElement as HTMLElement).dataset.decision).toBe("deny");
   await armed(m.root);
   await userEvent.keyboard("{Tab}");
-  expect((m.root.activeElement as HTMLElement).dataset.decision).toBe("allow_session");
+  expect((m.root.activeElement as HTMLElement).dataset.form).toBe("rules");
+  await userEvent.keyboard("{Tab}");
+  expect((m.root.activeElement as HTMLElement).dataset.decision).toBe("edit");
   await userEvent.keyboard("{Tab}");
   expect((m.root.activeElement as HTMLElement).dataset.decision).toBe("allow_once");
   await userEvent.keyboard("{Enter}");
@@ -57,9 +59,11 @@ test("a question cannot be answered in its first moment, and only once", async (
   await armed(m.root);
   allow.click();
   allow.click();
-  m.find('[data-decision="allow_session"]')?.click();
+  m.find('[data-form="rules"]').click();
   await frame();
-  m.find('[data-decision="allow_session"]').click();
+  m.find('[data-form="rules"]').click();
+  await frame();
+  expect(m.all(".rules-form")).toHaveLength(0);
   expect(m.model.commands("decide")).toHaveLength(1);
 });
 
@@ -121,7 +125,7 @@ test("a refused answer is told in words", async () => {
 test("the whole text is there, hidden characters as escapes, in card and question", async () => {
   const raw = `echo \u202E f/ tsil ; rm -r /\u202C ok\n${"x = 1\n".repeat(200)}print("مرحبا \u200B")`;
   const m = await mounted(asking({ text: raw, tool: "bash\u202Etxt", language: "bash" }));
-  const code = m.find(".question code:not(h2 code)");
+  const code = m.find(".question-text code");
   expect(code.textContent).toContain("echo \\u202E f/ tsil ; rm -r /\\u202C ok");
   expect(code.textContent).toContain('print("مرحبا \\u200B")');
   expect([...code.querySelectorAll(".rtl")].map((run) => run.textContent)).toEqual(["مرحبا"]);

@@ -75,8 +75,10 @@ export const question = (fields: Partial<Question> = {}): Question => ({
   reason: "It changes files.",
   text: "print(1)",
   language: "python",
-  options: ["allow_once", "allow_session", "deny"],
-  session_rule: "all calls of run_python",
+  args: { code: "print(1)" },
+  options: ["allow_once", "edit", "allow_session", "allow_project", "deny"],
+  rules: ["run_python"],
+  project_file: "/home/ada/work/.agent-widget/settings.json",
   ...fields,
 });
 
@@ -87,7 +89,10 @@ export const asking = (fields: Partial<Question> = {}): SessionView =>
       ...STREAMING,
       phase: "awaiting_confirmation",
       question: question(fields),
-      waiting_questions: 2,
+      queue: [
+        { tid: "t2", tool: "bash", agent: null, text: "git status" },
+        { tid: "t3", tool: "write_file", agent: "helper", text: "notes.md" },
+      ],
     },
   );
 
@@ -96,7 +101,8 @@ export const armed = (root: ShadowRoot): Promise<void> =>
     .poll(() => root.querySelector(".question")?.classList.contains("open"))
     .toBe(true) as never;
 
-export const area = (m: Mounted): HTMLTextAreaElement => m.find<HTMLTextAreaElement>("textarea");
+export const area = (m: Mounted): HTMLTextAreaElement =>
+  m.find<HTMLTextAreaElement>(".composer textarea");
 
 /** Ends what the test mounted, before the test itself does. */
 export const abortAll = (): void => controller.abort();

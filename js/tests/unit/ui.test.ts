@@ -80,8 +80,10 @@ const question: Question = {
   reason: null,
   text: "x",
   language: null,
+  args: {},
   options: ["deny"],
-  session_rule: null,
+  rules: [],
+  project_file: null,
 };
 
 test("a run announces its start, its questions and its end, and nothing else", () => {
