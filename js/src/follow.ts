@@ -32,6 +32,11 @@ export class TailFollower {
     this.#lastTop = this.#scroller.scrollTop;
   }
 
+  /** The reader leaves the tail, by other means than scrolling. */
+  release(): void {
+    this.#set(false);
+  }
+
   /** Goes to the end and follows from now on. */
   jump(): void {
     this.#set(true);

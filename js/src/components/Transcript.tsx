@@ -61,6 +61,7 @@ function useScrolling(start: number, onFollower: (follower: TailFollower) => voi
   });
 
   const keepAnchor = (): void => {
+    follower.current?.release();
     const element = content.current?.querySelector("article");
     if (element) anchor.current = { element, top: element.getBoundingClientRect().top, start };
   };
@@ -150,10 +151,17 @@ interface Start {
 function useStart(first: number, end: number): Start {
   const [wanted, setWanted] = useState(end - PAGE);
   const following = useRef(true);
-  const crowded = following.current && end - Math.max(wanted, first) > MOST_ROWS;
+  /** Where the messages ended when the reader asked for earlier ones: those stay until more come. */
+  const askedAt = useRef(-1);
+  const rests = end === askedAt.current;
+  const crowded = following.current && !rests && end - Math.max(wanted, first) > MOST_ROWS;
   const value = Math.max(0, first, Math.min(crowded ? end - PAGE : wanted, end - 1));
   useEffect(() => {
     if (crowded) setWanted(value);
   }, [crowded, value]);
-  return { value, following, extend: () => setWanted(value - PAGE) };
+  const extend = (): void => {
+    askedAt.current = end;
+    setWanted(value - PAGE);
+  };
+  return { value, following, extend };
 }

@@ -75,6 +75,15 @@ test("5,000 messages open with a page of them; earlier ones come on demand and n
   expect(Math.abs(first.getBoundingClientRect().top - before)).toBeLessThan(2);
 });
 
+test("earlier messages stay on the page, also for a reader who never scrolled", async () => {
+  const m = await mounted(tall(5000));
+  for (const count of [100, 150, 200]) {
+    m.find(".earlier").click();
+    await frames(4);
+    expect(m.all("article").length).toBeGreaterThanOrEqual(count);
+  }
+});
+
 test("messages that are not loaded are asked from the kernel", async () => {
   const m = await mounted(
     view([message("m7", [text("seven")])], {
