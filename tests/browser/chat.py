@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from playwright.sync_api import Locator, Page, expect
 
-RUN_MS: Final = 20_000
+RUN_MS: Final = 30_000
 
 
 class Chat:
@@ -42,15 +43,22 @@ class Chat:
         self.answer("Allow for this session")
 
     def answer(self, words: str) -> None:
-        """Click one of the answers; returns once the question is gone."""
-        self.question.get_by_role("button", name=words).click()
-        expect(self.question).to_be_hidden()
+        """Click one of the answers; returns once this question is gone."""
+        with self._answered():
+            self.question.get_by_role("button", name=words).click()
 
     def deny(self, reason: str) -> None:
-        self.question.get_by_role("button", name="Deny").click()
-        self.question.get_by_role("textbox").fill(reason)
-        self.question.get_by_role("textbox").press("Enter")
-        expect(self.question).to_be_hidden()
+        with self._answered():
+            self.question.get_by_role("button", name="Deny").click()
+            self.question.get_by_role("textbox").fill(reason)
+            self.question.get_by_role("textbox").press("Enter")
+
+    @contextmanager
+    def _answered(self) -> Iterator[None]:
+        question = self.question.element_handle()
+        yield
+        # The next question may come at once.
+        self.page.wait_for_function("question => !question.isConnected", arg=question)
 
     def stop(self) -> None:
         self.root.get_by_role("button", name="Stop", exact=True).click()
@@ -91,8 +99,9 @@ class Chat:
             """frame => {
               window.answersSeen = [];
               const note = () => {
-                const blocks = [...frame.querySelectorAll("article.assistant")].at(-1)?.querySelectorAll(".md");
-                const text = [...blocks ?? []].map(block => block.textContent.trim()).join(" ");
+                const answer = [...frame.querySelectorAll("article.assistant")].at(-1);
+                const blocks = [...answer?.querySelectorAll(".md") ?? []];
+                const text = blocks.map(block => block.textContent.trim()).join(" ");
                 if (text && text !== window.answersSeen.at(-1)) window.answersSeen.push(text);
               };
               new MutationObserver(note).observe(
@@ -100,6 +109,12 @@ class Chat:
             }"""
         )
         return lambda: self.page.evaluate("window.answersSeen")
+
+    def is_at_the_end(self) -> bool:
+        """Whether the end of the transcript is in sight."""
+        rest = "log => log.scrollHeight - log.scrollTop - log.clientHeight"
+        missing: float = self.root.get_by_role("log").evaluate(rest)
+        return abs(missing) < 3
 
     def transcript(self) -> list[str]:
         """The text of each message shown."""

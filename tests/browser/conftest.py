@@ -12,13 +12,14 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser.host import Host
 from tests.browser.notebook import Notebook
+from tests.browser.pictures import SCREENSHOTS
 from tests.support.jupyter import App, JupyterServer
 
 ROOT: Final = Path(__file__).parents[2]
-SCREENSHOTS: Final = ROOT / "tests/screenshots"
 IPYKERNEL6: Final = "ipykernel6"
 
-expect.set_options(timeout=10_000)
+# A machine under load is slow, not wrong.
+expect.set_options(timeout=20_000)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -66,9 +67,7 @@ def host_of(
 
 
 @pytest.fixture
-def notebook(
-    request: pytest.FixtureRequest, host_of: Callable[[App], Host]
-) -> Iterator[Notebook]:
+def notebook(request: pytest.FixtureRequest, host_of: Callable[[App], Host]) -> Iterator[Notebook]:
     """An open notebook in JupyterLab, or in what `in_both` says; no error may show in its page."""
     yield from opened(request, host_of(getattr(request, "param", "lab")), "python3")
 
@@ -79,9 +78,7 @@ def lab(host_of: Callable[[App], Host]) -> Host:
 
 
 @pytest.fixture
-def notebook6(
-    request: pytest.FixtureRequest, host_of: Callable[[App], Host]
-) -> Iterator[Notebook]:
+def notebook6(request: pytest.FixtureRequest, host_of: Callable[[App], Host]) -> Iterator[Notebook]:
     """An open notebook in JupyterLab whose kernel is an ipykernel 6."""
     yield from opened(request, host_of("lab"), IPYKERNEL6)
 

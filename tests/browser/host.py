@@ -13,7 +13,6 @@ from playwright.sync_api import Browser, Page
 from tests.browser.notebook import VIEWPORT, Notebook, Problems
 from tests.support.jupyter import App, JupyterServer
 
-
 _numbers = itertools.count(1)
 
 
@@ -71,8 +70,10 @@ class Host:
         return Notebook(self.page, self.server, path, self.problems)
 
     def address(self, path: str) -> str:
-        folder = "lab/tree" if self.app == "lab" else "notebooks"
-        return f"{self.server.url}/{folder}/{path}"
+        if self.app == "lab":
+            # Without what the last page of this server had open.
+            return f"{self.server.url}/lab/tree/{path}?reset"
+        return f"{self.server.url}/notebooks/{path}"
 
     def end_kernel(self, kernel_id: str) -> None:
         """Shut that kernel down, while the next test begins."""

@@ -7,14 +7,23 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Request, Response, expect
+from playwright.sync_api import (
+    ConsoleMessage,
+    Error,
+    Locator,
+    Page,
+    Request,
+    Response,
+    ViewportSize,
+    expect,
+)
 
 from tests.browser.chat import Chat
 from tests.support.jupyter import JupyterServer
 
 OPEN_MS: Final = 60_000
 CELL_MS: Final = 30_000
-VIEWPORT: Final = {"width": 1280, "height": 900}
+VIEWPORT: Final[ViewportSize] = {"width": 1280, "height": 900}
 
 _PANEL: Final = "const panel = jupyterapp.shell.currentWidget;"
 _READY: Final = """path => {
@@ -47,9 +56,12 @@ _RUNS: Final = f"""index => {{
   return panel.content.widgets[index].model.executionState === "running"
     && panel.sessionContext.session.kernel.status === "busy";
 }}"""
-_OUTPUTS: Final = f"index => {{ {_PANEL} return panel.content.widgets[index].model.outputs.toJSON(); }}"
+_OUTPUTS: Final = (
+    f"index => {{ {_PANEL} return panel.content.widgets[index].model.outputs.toJSON(); }}"
+)
 _SOURCES: Final = f"""() => {{
-  {_PANEL} return panel.content.widgets.map(cell => [cell.model.type, cell.model.sharedModel.source]);
+  {_PANEL}
+  return panel.content.widgets.map(cell => [cell.model.type, cell.model.sharedModel.source]);
 }}"""
 _KERNEL_IS: Final = f"""status => {{
   {_PANEL} return panel.sessionContext.session?.kernel?.status === status;
@@ -69,6 +81,8 @@ class Problems:
     _OF_THE_HOST = (
         # Closing a page or a notebook ends requests that are under way.
         re.compile(r"Failed to load resource: net::ERR_(ABORTED|NETWORK_CHANGED)"),
+        # The widget manager of JupyterLab supposes that every notebook has a kernel.
+        re.compile(r"null \(reading 'kernel'\)[^)]*/@jupyter-widgets/jupyterlab-manager"),
         # Notebook 7 now and then reads its settings before it knows their plugin.
         re.compile(r"undefined \(reading 'schema'\)[^)]*/static/notebook/notebook_core"),
     )
@@ -91,9 +105,7 @@ class Problems:
         own = {"blob", "data", "about"}
         split = [(url, urlsplit(url)) for url in self.requests]
         return [
-            url
-            for url, parts in split
-            if parts.scheme not in own and parts.hostname != "127.0.0.1"
+            url for url, parts in split if parts.scheme not in own and parts.hostname != "127.0.0.1"
         ]
 
     def _on_exception(self, error: Error) -> None:
@@ -179,7 +191,9 @@ class Notebook:
 
     def chat(self, options: str = "", before: str = "") -> Chat:
         """Make a widget ``chat`` with these options, show it in its cell, and wait for it."""
-        made = f"from agent_widget import AgentWidget\n{before}\nchat = AgentWidget({options})\nchat"
+        made = (
+            f"from agent_widget import AgentWidget\n{before}\nchat = AgentWidget({options})\nchat"
+        )
         self.run(made)
         chat = self.shown_chats()[-1]
         chat.await_live()

@@ -45,7 +45,8 @@ words = '''
 <style>@import "https://example.com/style.css"; * { display: none }</style> <b>bold</b> the end
 '''
 code = f"from IPython.display import HTML, SVG\\nHTML({words!r})"
-drawing = '<svg xmlns="http://www.w3.org/2000/svg"><script>top.P=1</script><image href="https://example.com/i"/></svg>'
+image = '<script>top.P=1</script><image href="https://example.com/i"/>'
+drawing = f'<svg xmlns="http://www.w3.org/2000/svg">{image}</svg>'
 code += f"; display(HTML({words!r}), SVG({drawing!r}))"
 model = ScriptedModel([[text(words), call("run_python", {"code": code})], [text(words)]])
 """
@@ -70,7 +71,9 @@ def test_output_of_allowed_code_goes_to_its_card_alone(notebook: Notebook) -> No
     code = "print('printed'); display('shown'); plt.plot([1, 2]); plt.show(); 'value'"
     chat.send(f"run: {code}")
     chat.await_question()
-    cell = notebook.start("import asyncio\nfor n in range(8): print('cell', n); await asyncio.sleep(.1)")
+    cell = notebook.start(
+        "import asyncio\nfor n in range(8): print('cell', n); await asyncio.sleep(.1)"
+    )
     chat.allow()
     card = chat.await_card("done")
     for text in ("printed", "shown", "value"):

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.notebook import Notebook, in_both
+from tests.browser.notebook import Notebook
+
+# Asks once the file is there: no cell has to run for it, which would move the focus.
+ASKS_LATER = """
+import pathlib, threading, time
+from agent_widget.testing.doubles import Gate, ScriptedModel, call, text
+gate = Gate()
+def open_gate():
+    while not pathlib.Path({file!r}).exists():
+        time.sleep(0.1)
+    gate.open()
+threading.Thread(target=open_gate).start()
+code = {{"code": "6 * 7"}}
+model = ScriptedModel([[text("Wait."), gate, call("run_python", code)], [text("So it is.")]])
+"""
 
 
-@in_both
 def test_keys_typed_into_the_composer_never_reach_the_notebook(notebook: Notebook) -> None:
     chat = notebook.chat()
     notebook.add("kept = 1")
@@ -50,10 +63,12 @@ def test_a_question_is_answered_with_keys_alone(notebook: Notebook) -> None:
 
 
 def test_a_draft_keeps_the_focus_when_a_question_comes(notebook: Notebook) -> None:
-    chat = notebook.chat()
+    asks = notebook.server.notebooks / "asks"
+    chat = notebook.chat("model=model", ASKS_LATER.format(file=str(asks)))
     page = notebook.page
-    chat.send("run: 6 * 7")
+    chat.send("compute")
     page.keyboard.type("and then")
+    asks.touch()
     chat.await_question()
     expect(chat.question.get_by_role("button", name="Allow once")).to_be_enabled()
     page.keyboard.type(" more")

@@ -53,7 +53,8 @@ def test_allowed_for_the_session_a_second_call_asks_nothing(notebook: Notebook) 
     chat.await_rest()
     chat.root.evaluate(
         """frame => {
-          const seen = () => { window.asked ||= frame.querySelector("[role=alertdialog]") !== null; };
+          const isAsking = () => frame.querySelector("[role=alertdialog]") !== null;
+          const seen = () => { window.asked ||= isAsking(); };
           new MutationObserver(seen).observe(frame, {subtree: true, childList: true});
         }"""
     )

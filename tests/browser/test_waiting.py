@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.notebook import Notebook, in_both
@@ -60,28 +59,31 @@ def test_a_click_ends_a_waiting_cell_of_ipykernel_6(notebook6: Notebook) -> None
     assert_a_click_ends_a_waiting_cell(notebook6)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_text_streams_while_a_cell_waits_and_stop_ends_the_cell(notebook: Notebook, way: str) -> None:
+def test_text_streams_while_a_cell_waits_and_stop_ends_the_cell(notebook: Notebook) -> None:
     chat = notebook.chat()
-    wait = WAYS[way].format(text="count slowly to 100")
-    cell = notebook.start(f"result = {wait}; print(result.reason)")
-    chat.await_text("1, 2,")
-    assert notebook.is_running(cell)
-    chat.stop()
-    assert notebook.end_of(cell) == "stopped\n"
+    for number, way in enumerate(WAYS.values(), 1):
+        wait = way.format(text="count slowly to 100")
+        cell = notebook.start(f"result = {wait}; print(result.reason)")
+        expect(chat.answers).to_have_count(number)
+        chat.await_text("1, 2,")
+        assert notebook.is_running(cell)
+        chat.stop()
+        assert notebook.end_of(cell) == "interrupted\n"
+        chat.await_rest()
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_hosts_interrupt_ends_the_wait_and_the_run(notebook: Notebook, way: str) -> None:
+def test_the_hosts_interrupt_ends_the_wait_and_the_run(notebook: Notebook) -> None:
     chat = notebook.chat()
-    cell = notebook.start(WAYS[way].format(text="count slowly to 100"))
-    chat.await_text("1,")
-    notebook.command("notebook:interrupt-kernel")
-    chat.await_rest()
-    expect(chat.last_answer.locator(".mark")).to_have_text("Stopped")
-    notebook.await_end(cell)
-    assert notebook.outputs(cell)[-1]["ename"] in {"KeyboardInterrupt", "CancelledError"}
-    assert notebook.run("print('free')") == "free\n"
+    for number, way in enumerate(WAYS.values(), 1):
+        cell = notebook.start(way.format(text="count slowly to 100"))
+        expect(chat.answers).to_have_count(number)
+        chat.await_text("1,")
+        notebook.command("notebook:interrupt-kernel")
+        chat.await_rest()
+        expect(chat.last_answer.locator(".mark")).to_have_text("Stopped")
+        notebook.await_end(cell)
+        assert notebook.outputs(cell)[-1]["ename"] in {"KeyboardInterrupt", "CancelledError"}
+        assert notebook.run("print('free')") == "free\n"
 
 
 def test_a_click_arrives_while_another_cell_is_busy_and_its_code_waits_for_it(
