@@ -39,8 +39,23 @@ class Chat:
     def allow(self) -> None:
         self.answer("Allow once")
 
+    def allow_more(self, words: str, rules: list[str] | None = None) -> None:
+        """Allow by rule, as offered or narrowed to ``rules``: "Allow for this session", …"""
+        self.question.get_by_role("button", name="Allow more").click()
+        for field, rule in zip(
+            self.question.get_by_role("textbox").all(), rules or (), strict=False
+        ):
+            field.fill(rule)
+        self.answer(words)
+
     def allow_for_session(self) -> None:
-        self.answer("Allow for this session")
+        self.allow_more("Allow for this session")
+
+    def allow_edited(self, text: str) -> None:
+        """Open the editor, put ``text`` in it, allow that."""
+        self.question.get_by_role("button", name="Edit and allow").click()
+        self.question.get_by_role("textbox").fill(text)
+        self.answer("Allow edited")
 
     def answer(self, words: str) -> None:
         """Click one of the answers; returns once this question is gone."""
