@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         resumable,
         session_reducer,
     )
+    from .engine.permissions import Judgement
     from .engine.run import RunResult
     from .engine.subagents import Agent
     from .policy.permission import Decision, Question
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .surfaces.run import Run
     from .surfaces.widget import AgentWidget
     from .tools.base import ToolContext, ToolOutput
+    from .tools.fetch import fetch_tool
     from .tools.function import tool
 
 __version__: Final = "0.1.0"
@@ -37,6 +39,7 @@ _HOMES: Final = {
     "Agent": ".engine.subagents",
     "AgentWidget": ".surfaces.widget",
     "Decision": ".policy.permission",
+    "Judgement": ".engine.permissions",
     "OfflineModel": ".providers.offline",
     "OpenAIChat": ".providers.openai_chat",
     "Question": ".policy.permission",
@@ -47,6 +50,7 @@ _HOMES: Final = {
     "ToolContext": ".tools.base",
     "ToolOutput": ".tools.base",
     "empty_state": ".core",
+    "fetch_tool": ".tools.fetch",
     "is_cancelled": ".core",
     "resumable": ".core",
     "session_reducer": ".core",
@@ -57,6 +61,7 @@ __all__ = [
     "Agent",
     "AgentWidget",
     "Decision",
+    "Judgement",
     "OfflineModel",
     "OpenAIChat",
     "Question",
@@ -67,6 +72,7 @@ __all__ = [
     "ToolContext",
     "ToolOutput",
     "empty_state",
+    "fetch_tool",
     "is_cancelled",
     "resumable",
     "session_reducer",

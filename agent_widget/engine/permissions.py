@@ -131,5 +131,5 @@ class Permissions:
 
 
 def call_of(tool: Tool, args: Mapping[str, Any]) -> Call:
-    """The call as the policy judges it."""
-    return Call(tool=tool.name, args=args, kind=tool.kind)
+    """The call as the policy judges it: what needs no question counts as reading."""
+    return Call(tool=tool.name, args=args, kind="read" if tool.read_only else tool.kind)

@@ -27,6 +27,8 @@ from ..core.events import (
     SessionEnded,
     SessionReset,
     SessionStopping,
+    Todo,
+    TodoUpdated,
     TurnAborted,
     TurnCompleted,
     TurnError,
@@ -240,6 +242,10 @@ class Session:
         if not self._approvals.answer(permission_id, decision):
             message = "This question is no longer open; nothing was changed."
             raise SessionError("QUESTION_CLOSED", message)
+
+    def show_todos(self, items: tuple[Todo, ...]) -> None:
+        """Replace the plan that the view shows."""
+        self._writer.emit(TodoUpdated(items=items))
 
     def dismiss(self, nid: str) -> None:
         """Put a notice away; unknown ids change nothing."""

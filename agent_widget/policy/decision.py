@@ -10,6 +10,7 @@ from __future__ import annotations
 import fnmatch
 import json
 from collections.abc import Callable
+from typing import Final
 
 from .hosts import Host, HostPattern, host_of
 from .options import (
@@ -21,24 +22,32 @@ from .options import (
     mode_ruling,
     unsure,
 )
-from .paths import PathForms, Paths, path_forms, path_pattern
+from .paths import Paths, path_forms, path_pattern
 from .patterns import FieldPattern
 from .rules import FAMILIES, Rule
 from .shell.judge import SHELL_TOOLS, shell_ruling
 
 __all__ = ["Call", "PermissionOptions", "Ruling", "Source", "Verdict", "ruling_on"]
 
-MAX_TEXT = 100_000
+MAX_TEXT: Final = 100_000
+MAX_PATH: Final = 4_096
 
 
 def ruling_on(call: Call, options: PermissionOptions, paths: Paths) -> Ruling:
     """The ruling on ``call``. Never raises for what a model can write: what fails asks."""
-    for verdict, rules in (("deny", options.rules.deny), ("ask", options.rules.ask)):
-        for rule in rules:
-            if rule.pattern is None and _covers(rule, call, widely=True):
-                return Ruling(
-                    "deny" if verdict == "deny" else "ask", "rule", rule.text, f"{verdict} rule"
-                )
+    for rule in options.rules.deny:
+        if rule.pattern is None and _covers(rule, call, widely=True):
+            return Ruling("deny", "rule", rule.text, "a deny rule covers every call of the tool")
+    ruling = _ruling(call, options, paths)
+    if ruling.verdict == "deny" and ruling.source == "rule":
+        return ruling
+    for rule in options.rules.ask:
+        if rule.pattern is None and _covers(rule, call, widely=True):
+            return Ruling("ask", "rule", rule.text, "an ask rule covers every call of the tool")
+    return ruling
+
+
+def _ruling(call: Call, options: PermissionOptions, paths: Paths) -> Ruling:
     target = call.compared
     match target.kind:
         case "shell":
@@ -86,17 +95,13 @@ def _first(
 
 
 def _path_ruling(call: Call, options: PermissionOptions, paths: Paths) -> Ruling:
-    given = call.args.get(call.compared.argument, ".")
-    texts = [given] if isinstance(given, str) else given
-    if not isinstance(texts, list | tuple) or not texts:
-        return unsure(options.effective_mode, f"{call.compared.argument} is no path")
-    forms: list[PathForms] = []
-    for text in texts:
-        if not isinstance(text, str) or "\0" in text or len(text) > 4_096:
-            return unsure(options.effective_mode, f"{call.compared.argument} is no path")
-        forms.append(path_forms(text, paths))
+    mode, argument = options.effective_mode, call.compared.argument
+    texts = _texts(call.args.get(argument, "."))
+    if texts is None:
+        return unsure(mode, f"{argument} is no path")
+    forms = [path_forms(text, paths) for text in texts]
 
-    def matches(rule: Rule, widely: bool) -> bool:  # noqa: FBT001
+    def matches(rule: Rule, widely: bool) -> bool:
         if not isinstance(rule.pattern, str):
             return rule.pattern is None
         pattern = path_pattern(rule.pattern, paths)
@@ -107,13 +112,26 @@ def _path_ruling(call: Call, options: PermissionOptions, paths: Paths) -> Ruling
     ruling = _first(call, options, matches)
     if ruling is not None and ruling.verdict != "allow":
         return ruling
-    if call.compared.access == "write":
-        for text in options.protected:
-            if any(path_pattern(text, paths).restricts(each) for each in forms):
-                return unsure(options.effective_mode, f"{texts[0]} is protected ({text})")
+    protected = options.protected if call.compared.access == "write" else ()
+    for text in protected:
+        if any(path_pattern(text, paths).restricts(each) for each in forms):
+            return unsure(mode, f"{', '.join(texts)} is protected ({text})")
     if any(each.resolved is None for each in forms):
-        return unsure(options.effective_mode, f"where {texts[0]} leads cannot be told")
-    return ruling or mode_ruling(options.effective_mode, call.kind)
+        return unsure(mode, f"where {', '.join(texts)} leads cannot be told")
+    return ruling or mode_ruling(mode, call.kind)
+
+
+def _texts(value: object) -> list[str] | None:
+    """The paths of an argument that holds one or a list; None when it holds anything else."""
+    given = [value] if isinstance(value, str) else value
+    if not isinstance(given, list | tuple) or not given:
+        return None
+    texts = [text for text in given if isinstance(text, str) and _is_path(text)]
+    return texts if len(texts) == len(given) else None
+
+
+def _is_path(text: str) -> bool:
+    return "\0" not in text and len(text) <= MAX_PATH
 
 
 def _host_ruling(call: Call, options: PermissionOptions) -> Ruling:
@@ -123,7 +141,7 @@ def _host_ruling(call: Call, options: PermissionOptions) -> Ruling:
         return unsure(options.effective_mode, f"{call.compared.argument} is no plain URL")
     found: Host = host
 
-    def matches(rule: Rule, widely: bool) -> bool:  # noqa: FBT001
+    def matches(rule: Rule, widely: bool) -> bool:
         if not isinstance(rule.pattern, HostPattern):
             return rule.pattern is None
         return rule.pattern.matches(found, widely=widely)
@@ -134,7 +152,7 @@ def _host_ruling(call: Call, options: PermissionOptions) -> Ruling:
 def _field_ruling(call: Call, options: PermissionOptions) -> Ruling:
     args = {name: _as_text(value) for name, value in call.args.items()}
 
-    def matches(rule: Rule, widely: bool) -> bool:  # noqa: FBT001
+    def matches(rule: Rule, widely: bool) -> bool:
         if not isinstance(rule.pattern, FieldPattern):
             return rule.pattern is None
         return rule.pattern.matches(args, folded=widely)

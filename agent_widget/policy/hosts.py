@@ -94,8 +94,9 @@ def _ipv4(name: str) -> str | None:
         re.fullmatch(r"0x[0-9a-f]{0,8}|0[0-7]{0,11}|[1-9]\d{0,9}", p) for p in pieces
     ):
         return None
-    numbers = [int(p[2:] or "0", 16) if p[:2] == "0x" else int(p, 8 if p[0] == "0" else 10)
-               for p in pieces]
+    numbers = [
+        int(p[2:] or "0", 16) if p[:2] == "0x" else int(p, 8 if p[0] == "0" else 10) for p in pieces
+    ]
     *heads, tail = numbers
     if any(head > 255 for head in heads) or tail >= 256 ** (4 - len(heads)):
         return None

@@ -43,7 +43,8 @@ class PermissionOptions(Struct, frozen=True, kw_only=True):
         given: object = self.rules
         if not isinstance(given, Rules):
             raise InvalidOptions(
-                f"rules is {given!r}, expected Rules.", advice="Make them with read_rules or rules_of."
+                f"rules is {given!r}, expected Rules.",
+                advice="Make them with read_rules or rules_of.",
             )
 
     @property
@@ -64,7 +65,7 @@ def permission_options(
     if not isinstance(option, Mapping):
         raise InvalidOptions(
             f"permission is {option!r}, expected a mapping.",
-            advice="Write permission={'mode': 'default', 'rules': {'allow': ['bash(git status)']}}.",
+            advice="Write permission={'mode': 'default', 'rules': {'allow': ['weather']}}.",
         )
     for key in option:
         _check("an option of permission", key, ("mode", "rules", "ask_user"))
@@ -114,23 +115,19 @@ class Ruling(Struct, frozen=True):
 def mode_ruling(mode: Mode, kind: Kind) -> Ruling:
     """What the mode says of a call that no rule matches."""
     reads = kind == "read"
-    match mode:
-        case "default":
-            verdict: Verdict = "allow" if reads else "ask"
-        case "accept_edits":
-            verdict = "allow" if reads or kind == "edit" else "ask"
-        case "plan":
-            verdict = "allow" if reads else "deny"
-        case "allow_all":
-            verdict = "allow"
-        case "deny_all":
-            verdict = "deny"
+    verdicts: dict[Mode, Verdict] = {
+        "default": "allow" if reads else "ask",
+        "accept_edits": "allow" if reads or kind == "edit" else "ask",
+        "plan": "allow" if reads else "deny",
+        "allow_all": "allow",
+        "deny_all": "deny",
+    }
     what = "it only reads" if reads else f"its kind is {kind}"
-    return Ruling(verdict, "mode", None, f"no rule matches; mode {mode}, {what}")
+    return Ruling(verdicts[mode], "mode", None, f"no rule matches; mode {mode}, {what}")
 
 
 def unsure(mode: Mode, reason: str, rule: str | None = None) -> Ruling:
-    """The ruling where allow cannot be shown to be right: ask, or deny where the mode never asks."""
+    """The ruling where allow cannot be shown to be right: ask, or deny if the mode never asks."""
     verdict: Verdict = "deny" if mode in {"plan", "deny_all"} else "ask"
     return Ruling(verdict, "guard", rule, reason)
 

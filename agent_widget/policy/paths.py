@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -48,10 +50,10 @@ class PathPattern(Struct, frozen=True):
     """A glob over absolute paths: ``?`` one character, ``*`` within a name, ``**`` across names."""
 
     text: str
-    anywhere: bool
     exact: tuple[re.Pattern[str], ...]
     wide: tuple[re.Pattern[str], ...]
     loose: tuple[Pattern, ...]
+    segments: tuple[tuple[Pattern | None, ...], ...]
 
     def allows(self, path: PathForms) -> bool:
         """True when both forms of the path fit, letter for letter."""
@@ -64,10 +66,16 @@ class PathPattern(Struct, frozen=True):
         forms = (path.typed,) if path.resolved is None else (path.typed, path.resolved)
         return any(p.fullmatch(f) for p in self.wide for form in forms for f in _folded(form))
 
-    def could_restrict(self, typed: str) -> bool:
-        """True when an absolute path with unknown stretches could be one this restricts."""
+    def could_restrict(self, typed: str, *, dots: bool = False) -> bool:
+        """True when an absolute path with unknown stretches could be one this restricts.
+
+        ``dots``: a wildcard at the start of a name also means names that start with a dot.
+        """
         if len(typed) > MAX_COMPARED:
             return True
+        if UNKNOWN not in typed:
+            names = typed.casefold().split("/")
+            return any(_names_could_fit(each, names, dots=dots) for each in self.segments)
         return any(could_match(p, typed.casefold(), _WILD) for p in self.loose)
 
 
@@ -102,36 +110,47 @@ def is_within(path: str, folder: str) -> bool:
 
 def check_path_pattern(text: str) -> None:
     """Raises InvalidOptions when ``text`` is no pattern of paths."""
-    _tokens(text)
+    _marks(text)
 
 
 def path_pattern(text: str, paths: Paths) -> PathPattern:
     """The pattern ``text``; a relative one lies in the working directory."""
-    tokens = _tokens(text)
+    marks = _marks(text)
+    home = text == "~" or text.startswith("~/")
+    anchor = "" if is_absolute(text) else paths.home if home else paths.cwd
+    roots = (_without_dots(anchor), paths.resolve(anchor) or anchor) if anchor else ("",)
+    start = _literal_start(_from_root(marks, roots[0]))
+    return _compiled(text, roots, paths.resolve(start))
+
+
+@lru_cache(maxsize=1_024)
+def _compiled(text: str, roots: tuple[str, ...], start: str | None) -> PathPattern:
+    """The pattern below each of ``roots``; ``start`` is its literal beginning, resolved."""
+    marks = _marks(text)
+    anchors = list(dict.fromkeys(tuple(_from_root(marks, root)) for root in roots))
     anywhere = text == "**" or text.startswith("**/")
-    anchors = _anchored(tokens, paths)
-    wide = [*anchors, tokens] if anywhere else anchors
-    resolved = _prefix_resolved(anchors[0], paths)
-    if resolved is not None:
-        wide.append(resolved)
+    wide = [*anchors, tuple(marks)] if anywhere else anchors
+    if start is not None:
+        rest = anchors[0][len(_literal(_literal_start(anchors[0]))) :]
+        wide = [*wide, (*_literal(start.rstrip("/")), *rest)]
     return PathPattern(
         text,
-        anywhere,
         tuple(re.compile(_regex(a, fold=False)) for a in anchors),
         tuple(re.compile(_regex(w, fold=True) + r"(/.*)?", re.DOTALL) for w in wide),
         tuple(loose for w in wide for loose in _loose(w)),
+        tuple(_segments(w) for w in wide),
     )
 
 
-_Token = str
+_Mark = str
 _STARS: Final = "**"
 
 
-def _tokens(text: str) -> list[_Token]:
+def _marks(text: str) -> list[_Mark]:
     """Literal characters, ``?``, ``*`` and ``**``; a literal wildcard keeps its backslash."""
     if not text.strip() or text != text.strip():
         raise InvalidOptions(f"{text!r} is no path of a rule.", advice="Write a path or a glob.")
-    tokens, at = [], 0
+    marks, at = [], 0
     while at < len(text):
         char = text[at]
         if char == "\\":
@@ -140,7 +159,7 @@ def _tokens(text: str) -> list[_Token]:
                     f"{text!r} has a backslash that escapes nothing.",
                     advice="Separate folders by / on every system.",
                 )
-            tokens.append(text[at : at + 2])
+            marks.append(text[at : at + 2])
             at += 2
         elif char in "[]{}":
             raise InvalidOptions(
@@ -149,39 +168,44 @@ def _tokens(text: str) -> list[_Token]:
             )
         elif char == "*":
             stars = len(text[at:]) - len(text[at:].lstrip("*"))
-            tokens.append(_STARS if stars > 1 else "*")
+            marks.append(_STARS if stars > 1 else "*")
             at += stars
         else:
-            tokens.append(char)
+            marks.append(char)
             at += 1
-    return tokens
+    return marks
 
 
-def _literal(text: str) -> list[_Token]:
+def _literal(text: str) -> list[_Mark]:
     return [f"\\{c}" if c in "*?\\" else c for c in text]
 
 
-def _anchored(tokens: list[_Token], paths: Paths) -> list[list[_Token]]:
-    """The pattern from the root: under the anchor as it was typed, and as it resolves."""
-    text = "".join(tokens)
-    if is_absolute(text):
-        return [_squeezed(tokens)]
-    home = text == "~" or text.startswith("~/")
-    anchor = paths.home if home else paths.cwd
-    rest = tokens[2:] if home else tokens
-    anchors = dict.fromkeys((_without_dots(anchor), paths.resolve(anchor) or anchor))
-    return [_squeezed([*_literal(a.rstrip("/")), "/", *rest]) for a in anchors]
+def _from_root(marks: Sequence[_Mark], root: str) -> list[_Mark]:
+    """The pattern below ``root``, which its own ``~`` stands for; an absolute one as it is."""
+    if not root:
+        return _squeezed(marks)
+    rest = marks[2:] if marks[0] == "~" and marks[1:2] in ([], ["/"]) else marks
+    return _squeezed([*_literal(root.rstrip("/")), "/", *rest])
 
 
-def _squeezed(tokens: list[_Token]) -> list[_Token]:
+def _literal_start(marks: Sequence[_Mark]) -> str:
+    """The folders before the first wildcard."""
+    wild = next((at for at, mark in enumerate(marks) if mark in {"?", "*", _STARS}), None)
+    if wild is None:
+        return "".join(mark[-1] for mark in marks)
+    end = max((at for at in range(wild) if marks[at] == "/"), default=0)
+    return "".join(mark[-1] for mark in marks[:end])
+
+
+def _squeezed(marks: Sequence[_Mark]) -> list[_Mark]:
     """Without ``.``, ``..`` and double slashes."""
-    segments: list[list[_Token]] = [[]]
-    for token in tokens:
-        if token == "/":
+    segments: list[list[_Mark]] = [[]]
+    for mark in marks:
+        if mark == "/":
             segments.append([])
         else:
-            segments[-1].append(token)
-    kept: list[list[_Token]] = []
+            segments[-1].append(mark)
+    kept: list[list[_Mark]] = []
     for segment in segments:
         name = "".join(segment)
         if name in {"", "."}:
@@ -191,64 +215,93 @@ def _squeezed(tokens: list[_Token]) -> list[_Token]:
         else:
             kept.append(segment)
     drive = bool(kept) and re.fullmatch(r"[A-Za-z]:", "".join(kept[0])) is not None
-    joined = [token for segment in kept for token in ("/", *segment)]
+    joined = [mark for segment in kept for mark in ("/", *segment)]
     return (joined[1:] if drive else joined) or ["/"]
 
 
-def _prefix_resolved(tokens: list[_Token], paths: Paths) -> list[_Token] | None:
-    """The pattern with the folders before its first wildcard resolved."""
-    wild = next((at for at, token in enumerate(tokens) if token in {"?", "*", _STARS}), None)
-    end = len(tokens) if wild is None else max(
-        (at for at in range(wild) if tokens[at] == "/"), default=0
-    )
-    prefix = "".join(token[-1] for token in tokens[:end])
-    resolved = paths.resolve(prefix or "/")
-    return None if resolved is None else [*_literal(resolved.rstrip("/")), *tokens[end:]]
-
-
-def _regex(tokens: list[_Token], *, fold: bool) -> str:
+def _regex(marks: Sequence[_Mark], *, fold: bool) -> str:
     """The regular expression of whole paths; ``/**`` at the end also means the folder itself."""
     pieces, at = [], 0
-    while at < len(tokens):
-        token = tokens[at]
-        following = tokens[at + 1] if at + 1 < len(tokens) else None
-        if token == "/" and following == _STARS:
-            after = tokens[at + 2] if at + 2 < len(tokens) else None
+    while at < len(marks):
+        mark = marks[at]
+        following = marks[at + 1] if at + 1 < len(marks) else None
+        if mark == "/" and following == _STARS:
+            after = marks[at + 2] if at + 2 < len(marks) else None
             if after in {None, "/"}:
                 pieces.append("(?:/.*)?" if after is None else "(?:/.*)?/")
                 at += 2 if after is None else 3
                 continue
-        if token == _STARS and at == 0 and following == "/":
+        if mark == _STARS and at == 0 and following == "/":
             pieces.append("(?:.*/)?")
             at += 2
             continue
-        pieces.append(_piece(token, fold=fold))
+        pieces.append(_piece(mark, fold=fold))
         at += 1
     return f"(?s:{''.join(pieces)})"
 
 
-def _piece(token: _Token, *, fold: bool) -> str:
-    match token:
+def _piece(mark: _Mark, *, fold: bool) -> str:
+    match mark:
         case "?":
             return "[^/]"
         case "*":
             return "[^/]*"
         case "**":
             return ".*"
-    char = token[-1]
+    char = mark[-1]
     return re.escape(_fold(char) if fold else char)
 
 
-def _loose(tokens: list[_Token]) -> list[Pattern]:
+def _loose(marks: Sequence[_Mark]) -> list[Pattern]:
     """Wider patterns whose stars cross folders: the path itself, and all below it."""
     parts = [""]
-    for at, token in enumerate(tokens):
-        if token in {"?", "*", _STARS}:
+    for at, mark in enumerate(marks):
+        if mark in {"?", "*", _STARS}:
             parts.append("")
-        elif not (token == "/" and at and tokens[at - 1] == _STARS):
-            parts[-1] += _fold(token[-1])
+        elif not (mark == "/" and at and marks[at - 1] == _STARS):
+            parts[-1] += _fold(mark[-1])
     whole = Pattern(tuple(parts))
     return [whole, Pattern((*parts[:-1], parts[-1] + "/", ""))]
+
+
+def _segments(marks: Sequence[_Mark]) -> tuple[Pattern | None, ...]:
+    """The pattern name by name; None is any number of names."""
+    names: list[list[_Mark]] = [[]]
+    for mark in marks:
+        if mark == "/":
+            names.append([])
+        else:
+            names[-1].append(mark)
+    return tuple(None if _STARS in name else _name_pattern(name) for name in names)
+
+
+def _name_pattern(name: list[_Mark]) -> Pattern:
+    parts = [""]
+    for mark in name:
+        if mark in {"?", "*"}:
+            parts.append("")
+        else:
+            parts[-1] += _fold(mark[-1])
+    return Pattern(tuple(parts))
+
+
+def _names_could_fit(pattern: tuple[Pattern | None, ...], names: list[str], *, dots: bool) -> bool:
+    """True when a path whose names hold wildcards could fit, or lie below what fits."""
+
+    def fits(part: Pattern, name: str) -> bool:
+        hidden = part.parts[0].startswith(".") and name[:1] == GLOB and not dots
+        return not hidden and could_match(part, name, _WILD)
+
+    row = [True] + [False] * len(names)
+    for part in pattern:
+        if part is None:
+            following = [any(row[: at + 1]) for at in range(len(row))]
+        else:
+            following = [False]
+            for at, name in enumerate(names):
+                following.append(row[at] and fits(part, name))
+        row = following
+    return any(row)
 
 
 def _fold(text: str) -> str:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ..core.errors import InvalidOptions
 
-MAX_COMPARED: Final = 4_000
+MAX_COMPARED: Final = 500
 """Longest text with unknown stretches that is compared; a longer one could match anything."""
 
 

@@ -107,7 +107,7 @@ class Rules(Struct, frozen=True):
         )
 
     def allowing(self, *texts: str) -> Rules:
-        """With further allow rules, as "Allow for this session" adds them; InvalidOptions if bad."""
+        """With more allow rules, as "Allow for this session" adds them; InvalidOptions if bad."""
         return self.joined(Rules(allow=tuple(parsed_rule(text, "allow") for text in texts)))
 
 
@@ -115,9 +115,7 @@ EVERYTHING_ASKS: Final = Rules(ask=(Rule("*", "*", "fields"),))
 """What holds when rules cannot be read."""
 
 
-def parsed_rule(
-    text: str, effect: Effect, targets: Mapping[str, Target] | None = None
-) -> Rule:
+def parsed_rule(text: str, effect: Effect, targets: Mapping[str, Target] | None = None) -> Rule:
     """The rule ``text``; raises InvalidOptions when it is malformed.
 
     ``targets`` says of tools beyond those of `TARGETS` what their patterns mean.

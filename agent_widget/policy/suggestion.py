@@ -34,16 +34,17 @@ def suggested_rules(
     """
     compared = target or TARGETS.get(tool, Target("fields"))
     value = args.get(compared.argument) if compared.argument else None
-    match compared.kind:
-        case "shell":
-            texts = _of_command(tool, value, host_shell) if isinstance(value, str) else ()
-        case "path":
-            texts = (f"{tool}({_escaped_path(value)})",) if isinstance(value, str) else ()
-        case "host":
-            host = host_of(value) if isinstance(value, str) else None
-            texts = () if host is None else (f"{tool}({host.name})",)
-        case "fields":
-            texts = (tool,)
+    texts: tuple[str, ...] = ()
+    if compared.kind == "fields":
+        texts = (tool,)
+    elif not isinstance(value, str):
+        pass
+    elif compared.kind == "shell":
+        texts = _of_command(tool, value, host_shell)
+    elif compared.kind == "path":
+        texts = (f"{tool}({_escaped_path(value)})",)
+    elif (host := host_of(value)) is not None:
+        texts = (f"{tool}({host.name})",)
     return tuple(text for text in texts if _reads_back(text, tool, target))
 
 
@@ -91,7 +92,7 @@ def _if_whole(texts: tuple[str, ...]) -> tuple[str, ...]:
 def _broad(command: Command) -> str | None:
     """``git status *`` for ``git status -s``: only where the first words say what is done."""
     name = program_name(command)
-    if name in NO_STAR or command.unseen is not None and name not in VERBS:
+    if name in NO_STAR or (command.unseen is not None and name not in VERBS):
         return None
     count = VERBS.get(name)
     words = [word.text for word in command.words]
@@ -104,10 +105,11 @@ def _broad(command: Command) -> str | None:
 
 
 _SWEEPING: Final = frozenset(
-    "push reset clean config exec run run-script x dlx publish install i add remove uninstall "
-    "rebase checkout restore filter-branch submodule bisect rm delete api auth secret yank tool"
-    .split()
-)
+    {"push", "reset", "clean", "config", "exec", "run", "run-script", "x", "dlx", "publish", "api",
+     "install", "i", "add", "remove", "uninstall", "rebase", "checkout", "restore", "submodule",
+     "filter-branch", "bisect", "rm", "delete", "auth", "secret", "yank", "tool", "clone", "fetch",
+     "pull", "env", "grep", "difftool"}
+)  # fmt: skip
 """Verbs that can lose work, send it away or run anything: exact text only."""
 
 

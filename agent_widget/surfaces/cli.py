@@ -37,10 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="agent-widget")
     commands = parser.add_subparsers(dest="command", required=True)
     _add_permit(commands.add_parser("permit", help="say whether rules would let a command run"))
-    options = parser.parse_args(
-        _without_separator(sys.argv[1:] if arguments is None else arguments)
-    )
-    return _permit(options, sys.stdout)
+    given = sys.argv[1:] if arguments is None else arguments
+    return _permit(parser.parse_args(_without_separator(given)), sys.stdout)
 
 
 def _without_separator(arguments: Sequence[str]) -> list[str]:
@@ -77,8 +75,12 @@ def _permit(options: argparse.Namespace, out: IO[str]) -> int:
             print(f"{options.source} cannot be read: {error}", file=sys.stderr)  # noqa: T201
             return 2
     paths = DiskPaths()
-    for line in lines:
-        out.write(_line(options.tool, line, permission, paths) + "\n")
+    try:
+        for line in lines:
+            out.write(_line(options.tool, line, permission, paths) + "\n")
+    except InvalidOptions as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return 2
     return 0
 
 

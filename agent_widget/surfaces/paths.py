@@ -7,11 +7,14 @@ from pathlib import Path
 
 
 class DiskPaths:
-    """Implements ``policy.paths.Paths``; the working directory is that of the moment."""
+    """Implements ``policy.paths.Paths``; ``cwd`` is where relative paths begin."""
+
+    def __init__(self, cwd: Path | None = None) -> None:
+        self._cwd = (cwd or Path.cwd()).absolute().as_posix()
 
     @property
     def cwd(self) -> str:
-        return Path.cwd().as_posix()
+        return self._cwd
 
     @property
     def home(self) -> str:

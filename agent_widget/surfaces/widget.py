@@ -22,6 +22,7 @@ import traitlets
 from msgspec.structs import replace
 
 from ..core.errors import InvalidOptions, SessionError
+from ..core.events import Todo
 from ..core.ids import TimeOrderedIds
 from ..core.messages import Conversation
 from ..core.state import SessionState
@@ -34,13 +35,17 @@ from ..engine.subagents import Agent, AgentTool
 from ..extend.settings import ProjectSettings, user_folder, user_rules
 from ..policy.options import default_dialect, permission_options
 from ..policy.permission import Decision
-from ..policy.rules import Problem
+from ..policy.rules import Problem, rules_of
 from ..providers.base import Model
 from ..providers.catalog import resolve_model
 from ..store.memory import MemoryStore
 from ..tools.base import Tool
+from ..tools.bash import bash_tool
+from ..tools.files import file_tools
 from ..tools.notebook import notebook_tools
 from ..tools.registry import register
+from ..tools.todo import Todo as ToolTodo
+from ..tools.todo import todo_tool
 from .attendant import WidgetAttendant
 from .bridge import Bridge, trait_snapshot
 from .fallback import view_as_html, view_as_markdown, view_as_text
@@ -63,7 +68,21 @@ DEFAULT_SYSTEM: Final = """\
 You are an assistant inside a Jupyter notebook, next to the user's data. Look before you answer: \
 list_variables and describe_variable read the user's variables, run_python runs code in the user's \
 own namespace after the user allowed it. Prefer short code whose last expression or plot shows the \
-result. Never guess values you can read. Answer in Markdown, briefly."""
+result. read_file, list_files and search_files read the working directory, edit_file, write_file \
+and bash change it after the user allowed it. Never guess values you can read. Answer in Markdown, \
+briefly."""
+
+SECRET_FILES: Final = (
+    "read(**/.env)",
+    "read(**/.env.*)",
+    "read(**/*.pem)",
+    "read(**/*.key)",
+    "read(**/id_rsa*)",
+    "read(**/id_ed25519*)",
+    "read(**/.netrc)",
+    "read(**/credentials*)",
+)
+"""Ask rules that always hold: what reading needs no question for is not secrets."""
 
 HELPER: Final = Agent(
     name="helper",
@@ -77,13 +96,15 @@ class AgentWidget(anywidget.AnyWidget):
 
     ``model`` is ``"provider:name"``, a ``Model``, or None: then OPENAI_API_KEY decides, and without
     it the offline model answers. ``tools`` are functions or ``@tool`` tools beside those of the
-    notebook (``notebook=False`` leaves these out); ``agents`` are helpers the model can hand tasks
-    to. ``permission`` is ``{"mode": ..., "rules": {"allow": [...], "ask": [...], "deny": [...]},
+    notebook (``notebook=False`` leaves these out) and of ``workspace``, the folder in which file
+    tools and bash work (None leaves them out); ``agents`` are helpers that the model can hand
+    tasks to. ``namespace`` is where code runs and variables are read (default: the notebook's).
+
+    ``permission`` is ``{"mode": ..., "rules": {"allow": [...], "ask": [...], "deny": [...]},
     "ask_user": ...}``; modes are default, accept_edits, plan, allow_all and deny_all. ``ask_user``
     (here or there) answers permission questions in code instead of a person: it gets a
     ``Question`` and returns True, False or one of the answer words. ``adjudicator`` judges calls
-    that would ask, before a person does. ``namespace`` is where code runs and variables are read
-    (default: the notebook's).
+    that would ask, before a person does.
 
     Raises InvalidOptions for a model, tool or option that cannot work.
     """
@@ -91,7 +112,7 @@ class AgentWidget(anywidget.AnyWidget):
     _esm: ClassVar[Path] = STATIC / "widget.js"
     snapshot = traitlets.Dict().tag(sync=True)
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what a user may choose, all by name
         self,
         model: str | Model | None = None,
         *,
@@ -105,14 +126,17 @@ class AgentWidget(anywidget.AnyWidget):
         api_key: str | Callable[[], str] | None = None,
         namespace: dict[str, Any] | None = None,
         notebook: bool = True,
+        workspace: str | Path | None = ".",
         max_steps: int = DEFAULT_MAX_STEPS,
         **unknown: object,
     ) -> None:
         _refuse_unknown(unknown)
         ask_user = _one_ask_user(ask_user, permission)
-        permissions, problems = _permissions(permission, adjudicator)
+        root = None if workspace is None else Path(workspace)
+        permissions, problems = _permissions(permission, adjudicator, root or Path())
         client = resolve_model(model, base_url=base_url, api_key=api_key)
-        own = notebook_tools(namespace) if notebook else ()
+        own = [*(notebook_tools(namespace) if notebook else ()), *_workspace_tools(root)]
+        own.append(todo_tool(self._show_todos))
         helpers = [AgentTool(agent) for agent in agents]
         registry = register([*own, *tools, *helpers])
         session = functools.partial(
@@ -199,6 +223,9 @@ class AgentWidget(anywidget.AnyWidget):
     def __repr__(self) -> str:
         return f"AgentWidget({self._chat.session.model.info.label!r})"
 
+    def _show_todos(self, items: Iterable[ToolTodo]) -> None:
+        self._chat.show_todos(items)  # the chat is made after its tools
+
     # --- traits and messages, for the bridge ---------------------------------------------------
 
     def send_message(self, content: dict[str, Any]) -> None:
@@ -262,6 +289,11 @@ class _Chat:
         self.command(self.session.close)
         if self._bridge is not None:
             self.engine.call_soon(self._bridge.close)
+
+    def show_todos(self, items: Iterable[ToolTodo]) -> None:
+        """Show the plan; called on the thread of the todo tool."""
+        shown = tuple(Todo(item.content, item.status) for item in items)
+        self.engine.call_soon(self.session.show_todos, shown)
 
     # --- commands from code --------------------------------------------------------------------
 
@@ -342,6 +374,16 @@ class _Chat:
         self.engine.call_soon(decide)
 
 
+def _workspace_tools(root: Path | None) -> list[Tool]:
+    """File tools and bash for ``root``; without bash where no shell is installed."""
+    if root is None:
+        return []
+    tools: list[Tool] = [*file_tools(root)]
+    with contextlib.suppress(InvalidOptions):
+        tools.append(bash_tool(root, shell=default_dialect(os.name)))
+    return tools
+
+
 def clock_ms() -> int:
     """Milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
@@ -370,16 +412,18 @@ def _one_ask_user(ask_user: AskUser | None, permission: Mapping[str, Any] | None
 
 
 def _permissions(
-    option: Mapping[str, Any] | None, adjudicator: Adjudicator | None
+    option: Mapping[str, Any] | None, adjudicator: Adjudicator | None, root: Path
 ) -> tuple[Permissions, tuple[Problem, ...]]:
     """What lets calls run here: code's own rules, the user's, the project's; and what is wrong."""
     given = permission_options(option, host_shell=default_dialect(os.name))
     user = user_folder()
-    project = ProjectSettings(Path.cwd(), user)
+    project = ProjectSettings(root, user)
     own, own_problems = user_rules(user)
     shared, shared_problems = project.rules()
-    options = replace(given, rules=given.rules.joined(own, shared))
-    permissions = Permissions(options, DiskPaths(), project=project, adjudicator=adjudicator)
+    secrets = rules_of(ask=SECRET_FILES)
+    options = replace(given, rules=given.rules.joined(own, shared, secrets))
+    paths = DiskPaths(root)
+    permissions = Permissions(options, paths, project=project, adjudicator=adjudicator)
     return permissions, (*own_problems, *shared_problems)
 
 

@@ -5,6 +5,7 @@ from .base import (
     CallText,
     HtmlBlock,
     ImageBlock,
+    Kind,
     MainThread,
     SvgBlock,
     TextBlock,
@@ -12,9 +13,13 @@ from .base import (
     ToolContext,
     ToolOutput,
 )
+from .bash import bash_tool
+from .fetch import fetch_tool
+from .files import file_tools
 from .function import FunctionTool, tool
 from .notebook import notebook_tools
 from .registry import Registry, register
+from .todo import Todo, todo_tool
 
 __all__ = [
     "Block",
@@ -22,14 +27,20 @@ __all__ = [
     "FunctionTool",
     "HtmlBlock",
     "ImageBlock",
+    "Kind",
     "MainThread",
     "Registry",
     "SvgBlock",
     "TextBlock",
+    "Todo",
     "Tool",
     "ToolContext",
     "ToolOutput",
+    "bash_tool",
+    "fetch_tool",
+    "file_tools",
     "notebook_tools",
     "register",
+    "todo_tool",
     "tool",
 ]

@@ -27,7 +27,7 @@ _OUTPUT_SO_FAR_CHARS: Final = 4_000
 def python_tool(namespace: Callable[[], dict[str, Any]]) -> FunctionTool:
     """The ``run_python`` tool for ``namespace()``, which is called on the main thread."""
 
-    @tool(name="run_python", describe=_code_text)
+    @tool(name="run_python", kind="execute", describe=_code_text)
     async def run_python(code: str, context: ToolContext) -> ToolOutput:
         """Run Python code in the user's notebook; returns what it prints, displays and raises.
 

@@ -27,11 +27,14 @@ from agent_widget.core.messages import Conversation, Message, TextPart, user_mes
 from agent_widget.core.reducer import session_reducer
 from agent_widget.core.state import SessionState
 from agent_widget.core.wire import messages_from_wire
+from agent_widget.engine.permissions import Permissions
 from agent_widget.engine.session import Session
+from agent_widget.policy.options import PermissionOptions
 from agent_widget.providers.base import ModelEvent, ModelInfo, ModelRequest, StepEnd, TextChunk
 from agent_widget.store.memory import MemoryStore
 from agent_widget.surfaces.bridge import Bridge
 from agent_widget.surfaces.kernel.scriptthread import ScriptMainThread
+from agent_widget.surfaces.paths import DiskPaths
 from agent_widget.tools.registry import register
 from agent_widget.view.model import SessionView
 from agent_widget.view.patch import apply, diff
@@ -125,6 +128,7 @@ async def streamed(pauses_s: Iterable[float], history: int = 0) -> Stream:
         model=model,
         tools=register([]),
         system=None,
+        permissions=Permissions(PermissionOptions(), DiskPaths()),
         store=MemoryStore(),
         main=ScriptMainThread(),
         clock_ms=lambda: next(clock),

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 from ..paths import PathForms, PathPattern, Paths, is_absolute, is_within, path_forms, typed_path
-from .model import GLOB, UNKNOWN, Command, Redirect, Script, Word
+from .model import GLOB, UNKNOWN, Redirect, Script, Word
 from .patterns import Match
 
 MAX_FOLDERS = 8
-_CHANGES_FOLDER = frozenset({"cd", "pushd", "popd", "set-location", "push-location", "pop-location"})
+_CHANGES_FOLDER = frozenset(
+    {"cd", "pushd", "popd", "set-location", "push-location", "pop-location"}
+)
 
 
 class Files:
-    """Looks up each path once. ``folders`` are where the line may work; None: only the run knows."""
+    """Looks up each path once.
+
+    ``folders`` are where the line may work; None is a folder that only the run knows.
+    """
 
     def __init__(self, script: Script, paths: Paths, *, backslashes: bool) -> None:
         self._paths = paths
@@ -44,7 +50,8 @@ class Files:
 
         def lies_inside(forms: PathForms) -> bool:
             return forms.resolved is not None and all(
-                any(is_within(form, home) for home in homes) for form in (forms.typed, forms.resolved)
+                any(is_within(form, home) for home in homes)
+                for form in (forms.typed, forms.resolved)
             )
 
         return self._everywhere(word, lies_inside)
@@ -65,7 +72,7 @@ class Files:
             return "possible" if far or pattern.could_restrict(UNKNOWN + tail) else None
         if GLOB in text:
             typed = typed_path(text, self._paths, folder)
-            return "possible" if pattern.could_restrict(typed) else None
+            return "possible" if pattern.could_restrict(typed, dots=self._backslashes) else None
         return "sure" if pattern.restricts(self._forms(text, folder)) else None
 
     def _forms(self, text: str, folder: str | None) -> PathForms:
@@ -97,7 +104,7 @@ def _entered(script: Script) -> Iterator[Word | None]:
             plain = len(words) == 1 and words[0].known and not words[0].text.startswith(("-", "+"))
             yield words[0] if plain and not name.startswith("pop") else None
         elif name in {"env", "git", "make", "sudo"}:
-            pairs = zip(command.words, command.words[1:], strict=False)
+            pairs = pairwise(command.words)
             for option, value in pairs:
                 if option.text in {"-C", "--chdir", "--directory"}:
                     yield value if value.known else None
@@ -108,7 +115,9 @@ def _entered(script: Script) -> Iterator[Word | None]:
 def _candidates(text: str) -> dict[str, None]:
     """The parts of a word that programs take as a path: ``f``, ``--file=f``, ``@f``, ``host:f``."""
     found = dict.fromkeys((text,))
-    found.update(dict.fromkeys(part for part in (text.partition("=")[2], text.rpartition(":")[2]) if part))
+    found.update(
+        dict.fromkeys(part for part in (text.partition("=")[2], text.rpartition(":")[2]) if part)
+    )
     if text.startswith("@"):
         found[text[1:]] = None
     if text.startswith("-") and not text.startswith("--") and len(text) > 2:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Final
 
 import msgspec
 
-from .model import Command, Script, Word, doubtful
+from .model import Command, Script, Word, doubtful, names
 from .options import has_option
 from .programs import (
     GIT_COMMANDS,
@@ -18,8 +19,8 @@ from .programs import (
 )
 
 _PLAIN: Final = frozenset({"--no-pager", "-P", "--literal-pathspecs", "--no-optional-locks"})
-_NO_PROGRAMS: Final = frozenset(
-    "add rm mv restore checkout switch stash commit reset tag branch merge-base clean".split()
+_NO_PROGRAMS: Final = names(
+    "add rm mv restore checkout switch stash commit reset tag branch merge-base clean"
 )
 _SHORT_RUNS_WITH: Final[dict[str, tuple[str, ...]]] = {
     "rebase": ("-x",),
@@ -40,17 +41,20 @@ def git_commands(command: Command, posix: Callable[[str], Script]) -> Script:
     if code is not None:
         inner = posix(code.text) if code.known else doubtful("git runs what only the run can tell")
         return outer.joined(inner)
-    risky = (*GIT_RUNS_WITH, *_SHORT_RUNS_WITH.get(sub, ()))
     if sub == "config" and not GIT_HARMLESS_SETTINGS.fullmatch(_setting(args)):
         if not any(w.text in {"--get", "--list", "-l", "--get-all", "--unset"} for w in args):
             return outer.joined(doubtful("a setting of git can name a program to run"))
-    elif sub not in GIT_READERS and sub not in _NO_PROGRAMS and has_option(_long(args), risky):
+    elif (
+        sub not in GIT_READERS
+        and sub not in _NO_PROGRAMS
+        and has_option(_long(args), GIT_RUNS_WITH)
+    ):
         return outer.joined(doubtful(f"an option of git {sub} can name a program to run"))
     elif sub in GIT_READERS and has_option(_long(args), ("--ext-diff", "--open-files-in-pager")):
         return outer.joined(doubtful(f"an option of git {sub} runs a program"))
-    if sub == "grep" and has_option(args, ("-O",)):
-        return outer.joined(doubtful("an option of git grep runs a program"))
-    if any("ext::" in word.text or word.text.startswith("-u") for word in args) and sub in {
+    if has_option(args, _SHORT_RUNS_WITH.get(sub, ())):
+        return outer.joined(doubtful(f"an option of git {sub} can name a program to run"))
+    if any("ext::" in word.text for word in args) and sub in {
         "clone", "fetch", "pull", "push", "remote", "ls-remote", "submodule",
     }:  # fmt: skip
         return outer.joined(doubtful(f"git {sub} may run the program that its address names"))
@@ -73,7 +77,7 @@ def reads_only(words: Sequence[Word]) -> bool:
 
 def folder_of(words: Sequence[Word]) -> Word | None:
     """Where ``git -C folder`` works, or None."""
-    return next((b for a, b in zip(words, words[1:], strict=False) if a.text == "-C"), None)
+    return next((b for a, b in pairwise(words) if a.text == "-C"), None)
 
 
 def _subcommand_at(words: Sequence[Word]) -> tuple[int, list[str]]:
@@ -101,7 +105,7 @@ def _code(sub: str, args: Sequence[Word]) -> Word | None:
     match sub:
         case "rebase":
             return next(
-                (b for a, b in zip(args, args[1:], strict=False) if a.text in {"-x", "--exec"}),
+                (b for a, b in pairwise(args) if a.text in {"-x", "--exec"}),
                 None,
             )
         case "bisect" if args and args[0].text == "run":
@@ -118,7 +122,7 @@ def _joined(words: Sequence[Word]) -> Word:
 
 def _long(args: Sequence[Word]) -> list[Word]:
     """``args`` without short clusters, whose letters mean something else in each subcommand."""
-    return [w for w in args if not w.text.startswith("-") or w.text.startswith("--") or len(w.text) == 2]  # noqa: E501
+    return [w for w in args if w.text[:2] == "--" or w.text[:1] != "-" or len(w.text) == 2]
 
 
 def _setting(args: Sequence[Word]) -> str:

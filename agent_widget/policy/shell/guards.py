@@ -17,7 +17,7 @@ def guard_against(command: Command, paths: Paths, folders: tuple[str | None, ...
     """
     if program_name(command).rpartition("/")[2].casefold() not in _DELETES:
         return None
-    options = [word for word in command.words[1:] if word.text.startswith("-") or not word.known]
+    options = [word for word in command.words[1:] if word.text.startswith("-") or word.many]
     if not has_option([_folded(word) for word in options], ("-r", "--recursive", "-recurse")):
         return None
     for word in command.words[1:]:
@@ -37,7 +37,7 @@ def _folded(word: Word) -> Word:
 
 def _place(text: str, paths: Paths, folder: str | None) -> str | None:
     """What ``text`` names when it is too much to delete."""
-    head = text.split(UNKNOWN)[0].split(GLOB)[0]
+    head = text.split(UNKNOWN, maxsplit=1)[0].split(GLOB, maxsplit=1)[0]
     if head != text:
         if any(char.isalnum() for char in text.rstrip("/").rpartition("/")[2]):
             return None

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from ..options import Call, PermissionOptions, Ruling, mode_ruling, unsure
 from ..paths import PathPattern, Paths, path_pattern
 from ..rules import FAMILIES, Rule
 from .files import Files
 from .guards import guard_against
-from .model import Command, Redirect, Script, Word, readable
+from .model import Command, Dialect, Redirect, Word, readable
 from .patterns import Match, ShellPattern, in_powershell
 from .programs import NO_FILES
 from .readers import only_reads, variables_fine
@@ -24,21 +25,21 @@ MAX_PARTS = 40
 def shell_ruling(source: str, call: Call, options: PermissionOptions, paths: Paths) -> Ruling:
     """The ruling on running ``source``, in the dialect of ``options``."""
     dialect = "powershell" if call.tool in _POWERSHELL_TOOLS else options.host_shell
-    judge = _Judge(source, script_of(source, dialect), call, options, paths)
-    return judge.ruling(powershell=dialect == "powershell")
+    return _Judge(source, dialect, call, options, paths).ruling()
 
 
 class _Judge:
     def __init__(
-        self, source: str, script: Script, call: Call, options: PermissionOptions, paths: Paths
+        self, source: str, dialect: Dialect, call: Call, options: PermissionOptions, paths: Paths
     ) -> None:
-        self._source, self._script, self._call = source, script, call
+        self._source, self._script, self._call = source, script_of(source, dialect), call
+        self._powershell = dialect == "powershell"
         self._options, self._paths, self._rules = options, paths, options.rules
         self._mode = options.effective_mode
-        self._files = Files(script, paths, backslashes=options.host_shell == "powershell")
+        self._files = Files(self._script, paths, backslashes=self._powershell)
         self._patterns: dict[str, PathPattern] = {}
 
-    def ruling(self, *, powershell: bool) -> Ruling:
+    def ruling(self) -> Ruling:
         possible: list[Rule] = []
         for verdict, rules in (("deny", self._rules.deny), ("ask", self._rules.ask)):
             for rule in rules:
@@ -54,12 +55,12 @@ class _Judge:
         if possible:
             reason = "what it does is only known in the run, and this rule could match"
             return unsure(self._mode, reason, possible[0].text)
-        if rule := self._exact_rule():
-            return Ruling("allow", "rule", rule.text, "an allow rule has exactly this text")
+        if (exact := self._exact_rule()) is not None:
+            return Ruling("allow", "rule", exact.text, "an allow rule has exactly this text")
         open_eyed = self._mode == "allow_all" and not self._restrictive()
         if self._script.doubts and not open_eyed:
             return unsure(self._mode, self._script.doubts[0])
-        return self._allowed(powershell=powershell)
+        return self._allowed()
 
     # Deny and ask -------------------------------------------------------------------------------
 
@@ -100,7 +101,7 @@ class _Judge:
             return ()
         if access == "write" and only_reads(command, self._files):
             return ()
-        return command.words[1:]
+        return _without_messages(command)
 
     def _restrictive(self) -> bool:
         """True when some deny or ask rule could be dodged by a command that is not understood."""
@@ -115,7 +116,7 @@ class _Judge:
                 return reason
         for redirect in self._script.redirects:
             if redirect.access == "write" and any(
-                self._files.restricted(self._pattern(text), redirect.target)
+                self._files.restricted(self._pattern(text), redirect.target) == "sure"
                 for text in self._options.protected
             ):
                 return f"it writes to the protected file {readable(redirect.target.text)}"
@@ -130,13 +131,13 @@ class _Judge:
 
     def _exact_rule(self) -> Rule | None:
         """The allow rule that has the text of the whole line, or the words of its one command."""
+        words = self._plain_words()
         for rule in self._shell_rules():
             if not isinstance(rule.pattern, ShellPattern):
                 continue
             if rule.pattern.allows_text(self._source):
                 return rule
-            literal = rule.pattern.literal
-            if literal and self._plain_words() == literal:
+            if words is not None and rule.pattern.literal == words:
                 return rule
         return None
 
@@ -153,23 +154,23 @@ class _Judge:
         single = len(script.commands) == 1 or first.transparent
         return words if plain and single and not quoted and len(written) >= 1 else None
 
-    def _allowed(self, *, powershell: bool) -> Ruling:
+    def _allowed(self) -> Ruling:
         matched: list[Rule] = []
         readers = 0
         for command in self._script.commands:
             if command.transparent:
                 continue
-            rule = self._rule_allowing(command)
-            if rule is not None:
-                matched.append(rule)
+            allowing = self._rule_allowing(command)
+            if allowing is not None:
+                matched.append(allowing)
             elif self._options.read_only_commands and only_reads(command, self._files):
                 readers += 1
             else:
                 return self._by_mode(command)
         for redirect in self._script.redirects:
-            rule = self._rule_allowing_file(redirect)
-            if rule is not None:
-                matched.append(rule)
+            allowing = self._rule_allowing_file(redirect)
+            if allowing is not None:
+                matched.append(allowing)
             elif redirect.access == "read" and self._files.inside(redirect.target):
                 readers += 1
             else:
@@ -183,9 +184,14 @@ class _Judge:
 
     def _by_mode(self, command: Command) -> Ruling:
         what = readable(command.text) or "an assignment"
-        if command.unseen and self._restrictive() and (self._mode == "allow_all" or self._general()):
+        if (
+            command.unseen
+            and self._restrictive()
+            and (self._mode == "allow_all" or self._general())
+        ):
             return unsure(
-                self._mode, f"{command.unseen}, which deny and ask rules cannot see: name it in a rule"
+                self._mode,
+                f"{command.unseen}, which deny and ask rules cannot see: name it in a rule",
             )
         if not variables_fine(command) and self._restrictive() and self._mode == "allow_all":
             return unsure(self._mode, "it sets a variable that says what other programs do")
@@ -212,8 +218,9 @@ class _Judge:
                 continue
             if pattern.general and not self._general_allows(command):
                 continue
-            forms = dict.fromkeys((pattern, in_powershell(pattern)))
-            named = any(each.allows(command) for each in forms)
+            named = pattern.allows(command)
+            if self._powershell and not named:
+                named = in_powershell(pattern).allows(command)
             if named and variables_fine(command, named=not pattern.general):
                 return rule
             if prefix and not pattern.general and pattern.allows(with_prefix):
@@ -221,7 +228,7 @@ class _Judge:
         return None
 
     def _general_allows(self, command: Command) -> bool:
-        """A rule for every command covers what rules can see, when there are rules that must see."""
+        """Where other rules must see what runs, a rule for every command covers no more."""
         if not self._restrictive():
             return True
         return command.unseen is None and variables_fine(command)
@@ -244,6 +251,17 @@ class _Judge:
         return self._patterns[text]
 
 
+def _without_messages(command: Command) -> list[Word]:
+    """The arguments of a command, without the texts that ``git commit -m`` is given."""
+    if program_name(command) != "git":
+        return list(command.words[1:])
+    return [
+        word
+        for before, word in pairwise(command.words)
+        if before.text not in {"-m", "-am", "--message"}
+    ]
+
+
 def _hides(command: Command, pattern: ShellPattern) -> bool:
     """True when the arguments of a program that may run others hold what ``pattern`` names."""
     if command.unseen is None:
@@ -253,5 +271,3 @@ def _hides(command: Command, pattern: ShellPattern) -> bool:
         pattern.restricts(Command(tuple(Word(word) for word in words[at:]))) == "sure"
         for at in range(len(words))
     )
-
-

@@ -15,6 +15,11 @@ GLOB: Final = "\x01"
 """Stands in a word's text for a file name wildcard: like UNKNOWN, but never ``..``."""
 
 
+def names(text: str) -> frozenset[str]:
+    """The words of ``text``, as a set."""
+    return frozenset(text.split())
+
+
 class Word(Struct, frozen=True):
     """One word after quotes are gone; ``many`` when it may become no word or several."""
 

@@ -24,13 +24,17 @@ def _could_be(text: str, option: str) -> bool:
         return head == option or (len(head) > 2 and option.startswith(head) and head[:2] == "--")
     if len(option) == 2 and not text.startswith("--"):
         return text.startswith("-") and option[1] in text
-    return text == option or head == option
+    return option in {text, head}
 
 
 def rest_after_options(
-    words: Sequence[Word], *, flags: str = "", valued: str = "", longs: str = "", positional: int = 0
+    words: Sequence[Word],
+    *,
+    flags: str = "",
+    valued: str = "",
+    longs: str = "",
 ) -> tuple[Word, ...]:
-    """The words after a wrapper's options and its first ``positional`` operands.
+    """The words after a wrapper's options.
 
     ``flags`` are letters without a value, ``valued`` letters with one, ``longs`` long options
     divided by blanks, a final ``=`` meaning a value. Raises NotUnderstood for any other option.
@@ -50,9 +54,7 @@ def rest_after_options(
                 raise NotUnderstood(f"the option {text} of a wrapper is not understood")
         else:
             at += _values_of_cluster(text, flags, valued)
-    for word in words[at : at + positional]:
-        _certain(word)
-    return tuple(words[at + positional :])
+    return tuple(words[at:])
 
 
 def _values_of_cluster(text: str, flags: str, valued: str) -> int:

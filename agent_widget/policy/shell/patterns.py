@@ -25,12 +25,13 @@ _LONG_FLAGS: Final = {"--recursive": "r", "--force": "f", "--all": "a", "--dir":
 class ShellPattern(Struct, frozen=True):
     """``words`` None marks a star that stands alone: any number of words.
 
-    ``whole`` is the text of a line with operators, which matches as it stands. ``general`` is a
-    pattern that names no program.
+    ``literal`` are the words of a pattern without any wildcard, else None. ``whole`` is the text
+    of a line with operators, which matches as it stands. ``general`` names no program.
     """
 
     text: str
     words: tuple[Pattern | None, ...]
+    literal: tuple[str, ...] | None
     whole: bool
     folded: tuple[Pattern | None, ...]
     joined: Pattern
@@ -38,13 +39,7 @@ class ShellPattern(Struct, frozen=True):
 
     @property
     def general(self) -> bool:
-        return bool(self.words) and (self.words[0] is None or self.words[0].literal is None)
-
-    @property
-    def literal(self) -> tuple[str, ...] | None:
-        """The words of a pattern without any wildcard."""
-        words = tuple(word.literal for word in self.words if word is not None and word.literal is not None)
-        return words if len(words) == len(self.words) and not self.whole else None
+        return bool(self.words) and (self.words[0] is None or not self.words[0].parts[0])
 
     def allows(self, command: Command) -> bool:
         """True when the words of ``command`` fit, letter for letter."""
@@ -60,9 +55,13 @@ class ShellPattern(Struct, frozen=True):
 
     def restricts(self, command: Command) -> Match | None:
         """Whether this names ``command``: letter case, folders and the order of flags are no way
-        out; ``possible`` when that depends on what only the run knows."""
+        out; ``possible`` when that depends on what only the run knows.
+        """
         name = re.split(r"[/\\]", program_name(command))[-1]
-        words = (Word(name.casefold()), *(Word(w.text.casefold(), w.many) for w in command.words[1:]))
+        words = (
+            Word(name.casefold()),
+            *(Word(w.text.casefold(), w.many) for w in command.words[1:]),
+        )
         prefix = tuple(Word(f"{a.name}={a.value.text}".casefold()) for a in command.assignments)
         as_written = (Word(command.name.casefold()), *words[1:])
         found: Match | None = None
@@ -122,8 +121,10 @@ def _built(
         parts = ("", "") if word is None else word.parts
         joined[-1] += " " * bool(number) + parts[0]
         joined.extend(parts[1:])
+    plain = tuple(w.literal for w in words if w is not None and w.literal is not None)
+    literal = plain if len(plain) == len(words) and not whole else None
     source = Pattern(tuple(squeezed.split("*")))
-    return ShellPattern(text, words, whole, folded, Pattern(tuple(joined)), source)
+    return ShellPattern(text, words, literal, whole, folded, Pattern(tuple(joined)), source)
 
 
 @lru_cache(maxsize=512)
@@ -178,6 +179,9 @@ def _at_home(word: Pattern) -> Pattern:
 
 def _fits(pattern: Sequence[Pattern | None], words: Sequence[Word]) -> bool:
     """True when the words fit in every run: a word that is not known fits only a lone star."""
+    first = pattern[0] if pattern else None
+    if first is not None and not (words and first.matches(words[0].text)):
+        return False
     row = [True] + [False] * len(words)
     for part in pattern:
         if part is None:

@@ -3,34 +3,37 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from .model import UNKNOWN, Assignment, Command, Redirect, Script, Word, doubtful
-from .syntax import NotUnderstood, heredoc_text, nodes_within, syntax_tree, text_of
+from .model import UNKNOWN, Assignment, Command, Redirect, Script, Word, doubtful, names
+from .syntax import NotUnderstood, has_lone_dash, heredoc_text, nodes_within, syntax_tree, text_of
 from .words import NAME, Words, assigned_by
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_STATEMENTS: Final = frozenset(
+MAX_NODES: Final = 5_000
+MAX_COMMANDS: Final = 200
+_STATEMENTS: Final = names(
     "program list pipeline command command_name redirected_statement file_redirect "
-    "heredoc_redirect herestring_redirect heredoc_start heredoc_body heredoc_content heredoc_end "
-    "declaration_command unset_command test_command negated_command subshell compound_statement "
-    "function_definition if_statement elif_clause else_clause while_statement for_statement "
-    "c_style_for_statement case_statement case_item do_group variable_assignment "
-    "variable_assignments comment".split()
+    "heredoc_redirect herestring_redirect heredoc_start heredoc_body heredoc_content "
+    "heredoc_end declaration_command unset_command test_command negated_command subshell "
+    "compound_statement function_definition if_statement elif_clause else_clause "
+    "while_statement for_statement c_style_for_statement case_statement case_item do_group "
+    "variable_assignment variable_assignments comment"
 )
-_EXPRESSIONS: Final = frozenset(
+_EXPRESSIONS: Final = names(
     "binary_expression unary_expression postfix_expression ternary_expression "
     "parenthesized_expression subscript array word number string string_content raw_string "
     "ansi_c_string concatenation simple_expansion expansion command_substitution "
     "process_substitution arithmetic_expansion brace_expression variable_name "
-    "special_variable_name file_descriptor test_operator regex extglob_pattern".split()
+    "special_variable_name file_descriptor test_operator regex extglob_pattern"
 )
 _ARITHMETIC_TESTS: Final = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 _STATEMENT_MARKS: Final = frozenset({"&&", "||", ";", "|", "&", "<", ">", "(", ")", "\n", "|&"})
-_RESERVED: Final = frozenset(
-    "{ } ! if then elif else fi for in do done while until case esac select function [[ ]]".split()
+_RESERVED: Final = names(
+    "{ } ! if then elif else fi for in do done while until case esac select function [[ ]]"
 )
 _FD: Final = re.compile(r"\d+-?|-")
 _HARMLESS_FILES: Final = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
@@ -54,8 +57,11 @@ class _Reader:
     """Reads one checked tree."""
 
     def __init__(self, root: Node, data: bytes) -> None:
-        self._root, self._data = root, data
-        self._nodes = tuple(nodes_within(root))
+        self._data = data
+        self._nodes = tuple(islice(nodes_within(root), MAX_NODES + 1))
+        commands = sum(node.type == "command" for node in self._nodes)
+        if len(self._nodes) > MAX_NODES or commands > MAX_COMMANDS:
+            raise NotUnderstood("it is too long to be judged")
         self._variables = frozenset(
             text_of(node).rstrip("+=")
             for node in self._nodes
@@ -93,16 +99,18 @@ class _Reader:
             case "for_statement":
                 value = Assignment(text_of(node.named_children[0]), Word(UNKNOWN), exported=False)
                 commands.append(Command((), (value,)))
-            case "test_command":
-                self._check_test(node)
-            case "arithmetic_expansion" | "c_style_for_statement":
-                self._check_arithmetic(node)
-            case "compound_statement" if node.children[0].type == "((":
-                self._check_arithmetic(node)
-            case "function_definition":
-                _check_function(node)
+            case _:
+                self._check(node)
 
-    # Commands -----------------------------------------------------------------------------------
+    def _check(self, node: Node) -> None:
+        if node.type == "test_command":
+            self._check_test(node)
+        elif _is_arithmetic(node):
+            self._check_arithmetic(node)
+        elif node.type == "function_definition":
+            _check_function(node)
+
+    # Commands -------------------------------------------------------------------------------------
 
     def _command(self, node: Node) -> Command:
         words: list[Word] = []
@@ -121,6 +129,11 @@ class _Reader:
                     words.append(Word(child.type))
                 case _:
                     words.append(self._words.word(child))
+        if any(
+            child.type == "heredoc_redirect" and has_lone_dash(child, self._data)
+            for child in (node.parent.children if node.parent is not None else ())
+        ):
+            words.append(Word("-"))
         if node.type == "command" and words and words[0].text in _RESERVED:
             raise NotUnderstood(f"{words[0].text!r} stands where a command should")
         return Command(tuple(words), tuple(assignments), self._stdin(node))
@@ -146,9 +159,11 @@ class _Reader:
 
     def _stdin(self, node: Node) -> Word | None:
         statement = node.parent
-        around = [] if statement is None or statement.type != "redirected_statement" else [
-            child for child in statement.children if child.id != node.id
-        ]
+        around = (
+            []
+            if statement is None or statement.type != "redirected_statement"
+            else [child for child in statement.children if child.id != node.id]
+        )
         for child in [*node.children, *around]:
             if child.type == "herestring_redirect":
                 return self._words.word(child.named_children[-1])
@@ -157,11 +172,11 @@ class _Reader:
                 return Word(UNKNOWN) if text is None else Word(text)
         return None
 
-    # Redirections -------------------------------------------------------------------------------
+    # Redirections ---------------------------------------------------------------------------------
 
     def _redirect(self, node: Node) -> list[Redirect]:
         operator = next(child.type for child in node.children if not child.is_named)
-        targets = [c for c in node.named_children if c.type not in {"file_descriptor"}]
+        targets = [c for c in node.named_children if c.type != "file_descriptor"]
         if operator.endswith("-") or not targets:
             return []
         if len(targets) > 1 and not _has_command(node):
@@ -177,15 +192,12 @@ class _Reader:
             return []
         return [Redirect("read" if operator in _READS else "write", target)]
 
-    # What the shell evaluates -------------------------------------------------------------------
+    # What the shell evaluates ---------------------------------------------------------------------
 
     def _check_test(self, node: Node) -> None:
         """Only ``[[`` has operators; in ``[`` they start commands and open files."""
         single = node.children[0].type == "["
         inner = [n for c in node.children[1:-1] for n in _outside_substitutions(c)]
-        if node.children[0].type == "((":
-            self._check_arithmetic(node)
-            return
         if single and any(n.type in _STATEMENT_MARKS for n in inner):
             raise NotUnderstood("a test holds an operator of the shell")
         if any(text_of(n) in {"-v", "-R"} for n in inner):
@@ -213,7 +225,9 @@ class _Reader:
             if inner.type in {"word", "variable_name"}:
                 name = text_of(inner)
                 if NAME.fullmatch(name) and name not in self._numbers:
-                    raise NotUnderstood(f"{name} is evaluated as arithmetic, which may run commands")
+                    raise NotUnderstood(
+                        f"{name} is evaluated as arithmetic, which may run commands"
+                    )
             if inner.type == "command_substitution":
                 raise NotUnderstood("an output is evaluated as arithmetic, which may run commands")
 
@@ -245,10 +259,16 @@ class _Reader:
         return bool(names & _SETS_VARIABLES) or any(not plain.fullmatch(name) for name in names)
 
 
-_SETS_VARIABLES: Final = frozenset(
-    "read mapfile readarray printf let eval source . declare typeset local export readonly getopts "
-    "wait command builtin".split()
+_SETS_VARIABLES: Final = names(
+    "read mapfile readarray printf let eval source . declare typeset local export readonly "
+    "getopts wait command builtin"
 )
+
+
+def _is_arithmetic(node: Node) -> bool:
+    if node.type == "compound_statement":
+        return node.children[0].type == "(("
+    return node.type in {"arithmetic_expansion", "c_style_for_statement"}
 
 
 def _is_set(node: Node) -> bool:
@@ -290,7 +310,7 @@ def _words_after_redirects(node: Node) -> list[Node]:
 
 
 def _outside_substitutions(node: Node) -> list[Node]:
-    """``node`` and what is below it, but not the inside of substitutions, which is judged itself."""
+    """``node`` and what is below it, but not the inside of substitutions: it is judged itself."""
     found, left = [], [node]
     while left:
         at = left.pop()

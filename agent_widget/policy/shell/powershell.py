@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from .model import GLOB, Command, Redirect, Script, Word, readable
+from .model import GLOB, Command, Redirect, Script, Word, names, readable
 from .syntax import NotUnderstood, check_characters
 
 ALIASES: Final[dict[str, str]] = {
@@ -75,20 +75,21 @@ ALIASES: Final[dict[str, str]] = {
     }.items()
     for alias in aliases.split()
 }
-_RUNS_TEXT: Final = frozenset(
+_RUNS_TEXT: Final = names(
     "invoke-expression invoke-command start-process start-job invoke-item foreach-object "
     "where-object set-alias new-alias add-type import-module invoke-history invoke-wmimethod "
-    "invoke-cimmethod register-scheduledtask register-objectevent enter-pssession new-pssession "
-    "set-variable new-service cmd wsl powershell_ise wscript cscript mshta rundll32 regsvr32 "
-    "conhost forfiles schtasks at using function filter workflow class trap switch if while for do "
-    "foreach try param begin process end return throw data dynamicparam".split()
+    "invoke-cimmethod register-scheduledtask register-objectevent enter-pssession "
+    "new-pssession set-variable new-service cmd wsl powershell_ise wscript cscript mshta "
+    "rundll32 regsvr32 conhost forfiles schtasks at using function filter workflow class "
+    "trap switch if while for do foreach try param begin process end return throw data "
+    "dynamicparam"
 )
 _WORD: Final = re.compile(
     r"""(?x)
       (?P<space>[ \t]+)
     | (?P<separator>\r?\n|;|\|\||&&|\|)
     | (?P<merge>\d>&\d|\*>&\d)
-    | (?P<redirect>[1-6*]?>>?|<)
+    | (?P<redirect>[1-6*]?>>?)
     | (?P<text>(?:
           [A-Za-z0-9_./\\:=,*?@%+~^!\[\]-]
         | '(?:[^'\u2018-\u201b]|'')*'
@@ -128,8 +129,8 @@ def code_of_arguments(args: Sequence[Word]) -> tuple[str | None, str | None]:
                 return None, "the code of PowerShell is only known in the run"
             return " ".join(each.text for each in rest), None
         if name in {"e", "ec"} or (len(name) > 1 and "encodedcommand".startswith(name)):
-            code = _decoded(args[at + 1].text) if at + 1 < len(args) else None
-            return code, "the command is encoded"
+            encoded = args[at + 1].text if at + 1 < len(args) else ""
+            return _decoded(encoded), "the command is encoded"
         if name and ("file".startswith(name) or name == "encodedarguments"):
             return None, "PowerShell runs a file"
         if name not in {"noprofile", "nop", "nologo", "noninteractive", "sta", "mta", "noni"}:
@@ -196,8 +197,7 @@ def _end(words: list[Word], commands: list[Command], doubts: list[str]) -> None:
     if any(word.text.startswith(("--%", "@")) for word in words):
         doubts.append("an argument is not certain in PowerShell")
     if any("," in word.text for word in words[1:]):
-        first, *rest_words = words
-        parts = [Word(part) for word in rest_words for part in word.text.split(",") if part]
+        parts = [Word(part) for word in words[1:] for part in word.text.split(",") if part]
         commands.append(_named(canonical, parts))
     commands.append(_named(canonical, words[1:]))
 
@@ -208,18 +208,19 @@ def _named(canonical: str, args: Sequence[Word]) -> Command:
     return Command((Word(canonical), *args), unseen=unseen)
 
 
-_PLAIN: Final = frozenset(
+_PLAIN: Final = names(
     "get-childitem get-content get-item get-location set-location write-output write-host "
-    "test-path remove-item copy-item move-item rename-item new-item mkdir set-content add-content "
-    "select-object sort-object measure-object select-string compare-object get-process get-date "
-    "get-command get-help clear-host start-sleep out-null out-string format-table format-list "
-    "resolve-path split-path join-path convertto-json convertfrom-json get-filehash "
-    "whoami hostname".split()
+    "test-path remove-item copy-item move-item rename-item new-item mkdir set-content "
+    "add-content select-object sort-object measure-object select-string compare-object "
+    "get-process get-date get-command get-help clear-host start-sleep out-null out-string "
+    "format-table format-list resolve-path split-path join-path convertto-json "
+    "convertfrom-json get-filehash whoami hostname"
 )
 
 
 def _value(text: str) -> str:
     """The text of a word without its quotes."""
+
     def plain(found: re.Match[str]) -> str:
         single, double = found[1], found[2]
         return single.replace("''", "'") if single is not None else double.replace('""', '"')

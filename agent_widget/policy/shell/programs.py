@@ -1,6 +1,6 @@
 """What is known of programs: which only read, which run others, which names matter.
 
-Small on purpose. A program that is not named here is not forbidden; it only needs a rule of its own.
+Small on purpose. A program that is not named here is not forbidden; it needs a rule of its own.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+from .model import names
 
 
 class Reader(Struct, frozen=True):
@@ -29,15 +27,77 @@ class Reader(Struct, frozen=True):
 
 READERS: Final[dict[str, Reader]] = {
     **dict.fromkeys(
-        "cat head tail wc ls cut tr nl rev tac cmp comm diff basename dirname realpath readlink "
-        "stat du df grep egrep fgrep md5sum sha1sum sha256sum sha512sum fold expand jq column "
-        "test [ cd".split(),
+        [
+            "cat",
+            "head",
+            "tail",
+            "wc",
+            "ls",
+            "cut",
+            "tr",
+            "nl",
+            "rev",
+            "tac",
+            "cmp",
+            "comm",
+            "diff",
+            "basename",
+            "dirname",
+            "realpath",
+            "readlink",
+            "stat",
+            "du",
+            "df",
+            "grep",
+            "egrep",
+            "fgrep",
+            "md5sum",
+            "sha1sum",
+            "sha256sum",
+            "sha512sum",
+            "fold",
+            "expand",
+            "jq",
+            "column",
+            "test",
+            "[",
+            "cd",
+        ],
         Reader(),
     ),
     **dict.fromkeys(
-        "pwd echo true false : whoami id uname which type sleep seq arch nproc uptime "
-        "groups tty export unset local readonly declare typeset shift return exit wait break "
-        "continue read".split(),
+        [
+            "pwd",
+            "echo",
+            "true",
+            "false",
+            ":",
+            "whoami",
+            "id",
+            "uname",
+            "which",
+            "type",
+            "sleep",
+            "seq",
+            "arch",
+            "nproc",
+            "uptime",
+            "groups",
+            "tty",
+            "export",
+            "unset",
+            "local",
+            "readonly",
+            "declare",
+            "typeset",
+            "shift",
+            "return",
+            "exit",
+            "wait",
+            "break",
+            "continue",
+            "read",
+        ],
         Reader(files=False),
     ),
     "printf": Reader(("-v",), files=False),
@@ -55,12 +115,24 @@ READERS: Final[dict[str, Reader]] = {
 
 GIT_READERS: Final[dict[str, Reader]] = {
     **dict.fromkeys(
-        "diff log show shortlog whatchanged rev-list diff-tree diff-index".split(),
+        ["diff", "log", "show", "shortlog", "whatchanged", "rev-list", "diff-tree", "diff-index"],
         Reader(("--output", "--ext-diff", "--no-index")),
     ),
     **dict.fromkeys(
-        "status rev-parse ls-files ls-tree describe blame merge-base name-rev "
-        "count-objects cherry show-ref version".split(),
+        [
+            "status",
+            "rev-parse",
+            "ls-files",
+            "ls-tree",
+            "describe",
+            "blame",
+            "merge-base",
+            "name-rev",
+            "count-objects",
+            "cherry",
+            "show-ref",
+            "version",
+        ],
         Reader(("--output",)),
     ),
     "branch": Reader(operands=0),
@@ -68,24 +140,21 @@ GIT_READERS: Final[dict[str, Reader]] = {
     "remote": Reader(operands=0),
     "grep": Reader(("-O", "--open-files-in-pager", "--no-index")),
 }
-GIT_LISTS: Final = _names("-a -r -v -vv -l --list --all --remotes --verbose --show-current -n")
+GIT_LISTS: Final = names("-a -r -v -vv -l --list --all --remotes --verbose --show-current -n")
 
-SHELLS: Final = _names("sh bash dash zsh ksh ash rbash mksh")
-POWERSHELLS: Final = _names("powershell pwsh")
+SHELLS: Final = names("sh bash dash zsh ksh ash rbash mksh")
+POWERSHELLS: Final = names("powershell pwsh")
 
-FAMILIAR: Final = (
-    _names(
-        "cp mv rm mkdir rmdir touch ln chmod chown chgrp tee dd mktemp truncate shuf split paste "
-        "join od xxd hexdump cal free ps kill pkill killall unzip gzip gunzip bzip2 "
-        "bunzip2 xz unxz base64 curl clear cksum sum b2sum tty tput lsblk lscpu "
-        "export unset set shift return exit wait jobs umask ulimit readonly local declare typeset "
-        "read getopts pushd popd dirs break continue times disown fg bg logout ss netstat ping dig "
-        "host nslookup ip ifconfig patch unexpand fmt pr tsort numfmt factor expr yes sync stty "
-        "git sed awk find lsof pgrep pip pip3 pytest ruff black mypy isort flake8 tsc eslint "
-        "prettier Remove-Item"
-    )
-    | frozenset(READERS)
-)
+FAMILIAR: Final = names(
+    "cp mv rm mkdir rmdir touch ln chmod chown chgrp tee dd mktemp truncate shuf split paste "
+    "join od xxd hexdump cal free ps kill pkill killall unzip gzip gunzip bzip2 "
+    "bunzip2 xz unxz base64 curl clear cksum sum b2sum tty tput lsblk lscpu "
+    "export unset set shift return exit wait jobs umask ulimit readonly local declare typeset "
+    "read getopts pushd popd dirs break continue times disown fg bg logout ss netstat ping dig "
+    "host nslookup ip ifconfig patch unexpand fmt pr tsort numfmt factor expr yes sync stty "
+    "git sed awk find lsof pgrep pip pip3 pytest ruff black mypy isort flake8 tsc eslint "
+    "prettier Remove-Item"
+) | frozenset(READERS)
 """Programs that run no other program, apart from what is looked for by `wrappers`."""
 
 RUNS_WITH: Final[dict[str, tuple[str, ...]]] = {
@@ -97,29 +166,31 @@ RUNS_WITH: Final[dict[str, tuple[str, ...]]] = {
     "eslint": ("-c", "--config", "--rulesdir", "--resolve-plugins-relative-to", "-f", "--format"),
     "prettier": ("--plugin", "--config"),
     "mypy": ("--config-file", "--python-executable"),
-    "set": ("-a", "-k", "-o", "allexport", "keyword"),
 }
 """Options by which a familiar program runs another; with them it is not familiar."""
 
-EVALUATORS: Final = _names(
+HARMLESS_SET: Final = re.compile(r"[-+][euxvfE]*o?|pipefail|errexit|nounset|noglob|xtrace|verbose")
+"""Arguments of ``set`` that change no more than when a script stops or what it prints."""
+
+EVALUATORS: Final = names(
     "read printf test [ unset declare typeset local export readonly wait getopts let mapfile "
     "readarray"
 )
 """Builtins that evaluate a name such as ``a[$(cmd)]``."""
 
-ODD_BUILTINS: Final = _names(
+ODD_BUILTINS: Final = names(
     "bind enable hash complete compgen compopt fc history mapfile readarray let alias unalias "
     "shopt caller suspend source . coproc"
 )
 
-NO_FILES: Final = frozenset(name for name, reader in READERS.items() if not reader.files) | _names(
+NO_FILES: Final = frozenset(name for name, reader in READERS.items() if not reader.files) | names(
     "set kill"
 )
 """Programs whose words are no file names."""
 
-SETS_BY_NAME: Final = _names("read getopts mapfile readarray printf unset wait let")
+SETS_BY_NAME: Final = names("read getopts mapfile readarray printf unset wait let")
 
-BINARIES: Final = _names(
+BINARIES: Final = names(
     "/bin /usr/bin /usr/local/bin /sbin /usr/sbin /usr/local/sbin /opt/homebrew/bin"
 )
 
@@ -155,13 +226,15 @@ GIT_HARMLESS_SETTINGS: Final = re.compile(
     re.IGNORECASE,
 )
 GIT_RUNS_WITH: Final = (
-    "--exec-path", "--upload-pack", "--receive-pack", "--exec", "--ext-diff", "--open-files-in-pager",
-    "--extcmd", "--tool", "--template", "--config", "--config-env", "--sendmail-cmd", "--smtp-server",
+    "--exec-path", "--upload-pack", "--receive-pack", "--exec", "--ext-diff",
+    "--open-files-in-pager",
+    "--extcmd", "--tool", "--template", "--config", "--config-env", "--sendmail-cmd",
+    "--smtp-server",
     "--tree-filter", "--index-filter", "--msg-filter", "--env-filter", "--parent-filter",
     "--commit-filter", "--tag-name-filter", "--setup", "--editor", "--gpg-sign", "--attr-source",
     "--git-dir", "--work-tree", "--separate-git-dir", "--strategy", "--command",
 )  # fmt: skip
-GIT_COMMANDS: Final = _names(
+GIT_COMMANDS: Final = names(
     "add am apply archive blame branch bundle checkout cherry cherry-pick clean clone commit "
     "count-objects describe diff diff-index diff-tree fetch format-patch fsck gc grep init log "
     "ls-files ls-remote ls-tree merge merge-base mv name-rev notes prune pull push range-diff "
@@ -181,15 +254,39 @@ SED_SCRIPT: Final = re.compile(
 AWK_DANGERS: Final = re.compile(r"system|getline|[|>@]|\bload\b|close|fflush")
 """What a program of awk needs to run a command or to write a file."""
 
-NO_STAR: Final = SHELLS | POWERSHELLS | _names(
-    "python python2 python3 perl ruby node deno bun php lua Rscript julia tclsh expect osascript awk "
-    "gawk sed find xargs env sudo doas su ssh eval exec rm dd mkfs curl wget docker podman kubectl make "
-    "npx uvx pipx bunx parallel watch time nohup timeout nice ionice stdbuf setsid command builtin "
-    "Invoke-Expression Remove-Item Start-Process cmd"
+NO_STAR: Final = (
+    SHELLS
+    | POWERSHELLS
+    | names(
+        "python python2 python3 perl ruby node deno bun php lua Rscript julia tclsh expect "
+        "osascript awk gawk sed find xargs env sudo doas su ssh eval exec rm dd mkfs curl wget "
+        "docker podman kubectl make npx uvx pipx bunx parallel watch time nohup timeout nice "
+        "ionice stdbuf setsid command builtin "
+        "Invoke-Expression Remove-Item Start-Process cmd"
+    )
 )
 """Programs for which no rule with a star is ever suggested."""
 
 VERBS: Final[dict[str, int]] = dict.fromkeys(
-    "git npm pnpm yarn cargo go pip pip3 poetry uv ruff dotnet gh brew apt apt-get conda".split(), 1
+    [
+        "git",
+        "npm",
+        "pnpm",
+        "yarn",
+        "cargo",
+        "go",
+        "pip",
+        "pip3",
+        "poetry",
+        "uv",
+        "ruff",
+        "dotnet",
+        "gh",
+        "brew",
+        "apt",
+        "apt-get",
+        "conda",
+    ],
+    1,
 )
 """Programs whose first word says what they do: ``git status`` is a command of its own."""

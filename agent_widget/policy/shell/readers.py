@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from .files import Files
 from .git import folder_of, reads_only
 from .model import Command, Word
 from .options import has_option
-from .programs import COMMANDING_VARIABLES, HARMLESS_VARIABLES, PRIVATE_VARIABLES, READERS
+from .programs import (
+    COMMANDING_VARIABLES,
+    HARMLESS_SET,
+    HARMLESS_VARIABLES,
+    PRIVATE_VARIABLES,
+    READERS,
+)
 from .wrappers import program_name
 
 _POWERSHELL_READERS = frozenset(
@@ -27,6 +35,10 @@ def only_reads(command: Command, files: Files) -> bool:
         return reads_only(command.words) and (folder is None or files.inside(folder))
     if name in _POWERSHELL_READERS:
         return command.known and _inside(args, files)
+    if name == "set":
+        return all(HARMLESS_SET.fullmatch(word.text) for word in args)
+    if name == "command":
+        return command.known and re.fullmatch(r"-[vV]", args[0].text if args else "") is not None
     reader = READERS.get(name)
     if reader is None or not command.words[0].known or has_option(args, reader.writes):
         return False

@@ -6,12 +6,11 @@ from functools import lru_cache
 from typing import Final
 
 from .model import Dialect, Script, doubtful
-from .posix import posix_script
+from .posix import MAX_COMMANDS, posix_script
 from .powershell import powershell_script
 from .wrappers import unwrapped
 
 MAX_NESTED: Final = 6
-MAX_COMMANDS: Final = 200
 
 
 @lru_cache(maxsize=64)

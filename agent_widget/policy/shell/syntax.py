@@ -11,7 +11,10 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
+
+from .model import names
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -21,20 +24,31 @@ MAX_DEPTH: Final = 60
 
 _BLANKS: Final = re.compile(rb"(?:[ \t\n]|\\\n)*")
 _HEREDOC_NAME: Final = re.compile(r"""(?P<quote>['"]?)(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P=quote)""")
-_OPERATORS: Final = frozenset(
-    "; ;; ;& ;;& & && | || |& ( ) { } < > >> >| &> &>> >& <& <> << <<- <<< <( >( $( ` ${ $ $(( )) (( "
-    "[ ] [[ ]] \" ' = += == != =~ ! + - * / % ** ++ -- ~ ^ ? : , < <= >= -= *= /= %= <<= >>= &= ^= |= "
-    ":- := :? :+ # ## %% // /# /% ^^ ,, @ @P - += << >> \n".split(" ")
+_OPERATORS: Final = names(
+    "; ;; ;& ;;& & && | || |& ( ) { } < > >> >| &> &>> >& <& <> << <<- <<< <( >( $( ` ${ $ $(( )) "
+    "(( [ ] [[ ]] \" ' = += == != =~ ! + - * / % ** ++ -- ~ ^ ? : , <= >= -= *= /= %= <<= >>= &= "
+    "^= |= :- := :? :+ # ## %% // /# /% ^^ ,, @ @P .."
 )
-_KEYWORDS: Final = frozenset(
-    "if then elif else fi for in do done while until case esac select function declare typeset "
-    "export readonly local unset unsetenv U u L E P K a A k Q".split()
+_FUSED: Final = (
+    b"&&", b"||", b"|&", b";;", b";&", b"<<", b">>", b"<&", b">&", b"<>", b">|", b"&>", b"((", b"<(",
+    b">(", b"$(", b"${", b"$((", b"<<<", b"<<-", b"&>>", b";;&",
+)  # fmt: skip
+_KEYWORDS: Final = names(
+    "if then elif else fi for in do done while until case esac select function declare "
+    "typeset export readonly local unset unsetenv U u L E P K a A k Q"
 )
 _ONE_LINE: Final = frozenset(
     {"command", "file_redirect", "herestring_redirect", "declaration_command", "unset_command",
      "test_command", "variable_assignment", "concatenation", "redirected_statement"}
 )  # fmt: skip
 _OPAQUE: Final = frozenset({"string", "raw_string", "ansi_c_string", "heredoc_redirect"})
+_BARE: Final = frozenset(
+    {"word", "number", "variable_name", "special_variable_name", "file_descriptor"}
+)
+_QUOTED: Final = {
+    "raw_string": re.compile(rb"'[^']*'"),
+    "ansi_c_string": re.compile(rb"(?s)\$'(?:[^'\\]|\\.)*'"),
+}
 _EXPANDED: Final = frozenset(
     {"command_substitution", "process_substitution", "arithmetic_expansion", "expansion",
      "simple_expansion", "file_redirect"}
@@ -92,6 +106,13 @@ def nodes_within(root: Node) -> Iterator[Node]:
         left.extend(reversed(node.children))
 
 
+def has_lone_dash(heredoc: Node, data: bytes) -> bool:
+    """True for ``cmd - <<E``, of which the grammar drops the ``-``."""
+    before = heredoc.prev_sibling
+    gap = data[before.end_byte : heredoc.start_byte] if before is not None else b""
+    return re.fullmatch(rb"[ \t]+-[ \t]+", gap) is not None
+
+
 def text_of(node: Node) -> str:
     return (node.text or b"").decode()
 
@@ -107,6 +128,7 @@ def _check_depth(root: Node) -> None:
 
 def _check_tokens(root: Node, data: bytes) -> None:
     at = 0
+    before = b""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -115,12 +137,22 @@ def _check_tokens(root: Node, data: bytes) -> None:
         if node.child_count and node.type not in _OPAQUE:
             stack.extend(reversed(node.children))
             continue
-        _check_gap(data[at : node.start_byte])
+        if not (node.type == "heredoc_redirect" and has_lone_dash(node, data)):
+            _check_gap(data[at : node.start_byte])
         _check_leaf(node, data)
+        text = data[node.start_byte : node.end_byte]
+        if node.start_byte == at and (before + text).startswith(_longer(before)):
+            raise NotUnderstood("where an operator ends is not certain")
+        before = text
         at = max(at, node.end_byte)
         if node.type in _OPAQUE:
             _check_inside(node, data)
     _check_gap(data[at:])
+
+
+def _longer(operator: bytes) -> tuple[bytes, ...]:
+    """The operators that bash would read where ``operator`` and more stands."""
+    return tuple(each for each in _FUSED if operator and each[:-1] == operator)
 
 
 def _check_inside(node: Node, data: bytes) -> None:
@@ -168,7 +200,7 @@ def _check_one_line(node: Node, data: bytes) -> None:
         "unset_command",
     }:  # fmt: skip
         return
-    for left, right in zip(children, children[1:], strict=False):
+    for left, right in pairwise(children):
         gap = data[left.end_byte : right.start_byte].replace(b"\\\n", b"")
         glued = node.type in {"concatenation", "variable_assignment"}
         if b"\n" in gap or (glued and left.end_byte != right.start_byte):
@@ -177,29 +209,23 @@ def _check_one_line(node: Node, data: bytes) -> None:
 
 def _check_leaf(node: Node, data: bytes) -> None:
     text = data[node.start_byte : node.end_byte]
-    match node.type:
-        case "comment":
-            before = data[node.start_byte - 1 : node.start_byte] if node.start_byte else b"\n"
-            if b"\n" in text or before not in b" \t\n;&|()":
-                raise NotUnderstood("where a comment begins or ends is not certain")
-        case "word" | "number" | "variable_name" | "special_variable_name" | "file_descriptor":
-            stop = next((m for m in _WORD_STOPS.finditer(text) if m["stop"]), None)
-            special = node.type == "special_variable_name" and text == b"$"
-            if (stop is not None and not special) or _ends_in_backslash(text):
-                raise NotUnderstood("where a word ends is not certain")
-        case "raw_string":
-            if not re.fullmatch(rb"'[^']*'", text):
-                raise NotUnderstood("where a quote ends is not certain")
-        case "ansi_c_string":
-            if not re.fullmatch(rb"(?s)\$'(?:[^'\\]|\\.)*'", text):
-                raise NotUnderstood("where a quote ends is not certain")
-        case "string" | "heredoc_redirect" | "test_operator":
-            pass
-        case "regex" | "extglob_pattern":
-            if re.search(rb"[\s;|&<>`$\"'\\]", text):
-                raise NotUnderstood("it matches a pattern that is not certain")
-        case other:
-            _check_token(other, text, named=node.is_named)
+    if node.type == "comment":
+        before = data[node.start_byte - 1 : node.start_byte] if node.start_byte else b"\n"
+        if b"\n" in text or before not in b" \t\n;&|()":
+            raise NotUnderstood("where a comment begins or ends is not certain")
+    elif node.type in _BARE:
+        stop = next((m for m in _WORD_STOPS.finditer(text) if m["stop"]), None)
+        special = node.type == "special_variable_name" and text == b"$"
+        if (stop is not None and not special) or _ends_in_backslash(text):
+            raise NotUnderstood("where a word ends is not certain")
+    elif node.type in _QUOTED:
+        if not _QUOTED[node.type].fullmatch(text):
+            raise NotUnderstood("where a quote ends is not certain")
+    elif node.type in {"regex", "extglob_pattern"}:
+        if re.search(rb"[\s;|&<>`$\"'\\]", text):
+            raise NotUnderstood("it matches a pattern that is not certain")
+    elif node.type not in {"string", "heredoc_redirect", "test_operator"}:
+        _check_token(node.type, text, named=node.is_named)
 
 
 def _check_token(kind: str, text: bytes, *, named: bool) -> None:

@@ -27,8 +27,16 @@ _ANSI: Final = re.compile(
     r"(?s)\\(?:(?P<hex>x[0-9a-fA-F]{1,2})|(?P<uni>u[0-9a-fA-F]{1,4})|(?P<oct>[0-7]{1,3})|(?P<one>.))"
 )
 _ANSI_ONE: Final = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b",
-                    "e": "\x1b", "E": "\x1b", "f": "\f", "r": "\r", "v": "\v", "?": "?"}  # fmt: skip
+                    "e": "\x1b", "E": "\x1b", "f": "\f", "r": "\r", "v": "\v"}  # fmt: skip
 _PLACES: Final = {"$HOME": "~", "${HOME}": "~", "$PWD": ".", "${PWD}": "."}
+
+
+_SUBSTITUTED: Final = {
+    "command_substitution": (UNKNOWN, True),
+    "brace_expression": (UNKNOWN, True),
+    "arithmetic_expansion": (UNKNOWN, False),
+    "process_substitution": ("/dev/fd/63", False),
+}
 
 
 class Words:
@@ -50,35 +58,21 @@ class Words:
         return Word(text, many)
 
     def _value(self, node: Node, start: int) -> tuple[str, bool]:
+        """The text at ``node``, part of the word at ``start``, and whether it may be many words."""
         match node.type:
-            case "word" | "number" | "variable_name" | "extglob_pattern" | "regex":
-                return _bare(text_of(node)), False
-            case "test_operator":
-                return text_of(node), False
-            case "raw_string":
-                return text_of(node)[1:-1], False
-            case "ansi_c_string":
-                return _ansi(text_of(node)[2:-1]), False
             case "string":
                 return self._quoted(node, start), False
-            case "concatenation":
+            case "concatenation" | "command_name":
                 values = [self._value(child, start) for child in node.children]
                 return "".join(text for text, _ in values), any(many for _, many in values)
-            case "command_name":
-                return self._value(node.children[0], start)
             case "simple_expansion" | "expansion":
                 value = self._expansion(node, start)
                 return value, UNKNOWN in value
             case "command_substitution":
                 _check_backticks(node)
-                return UNKNOWN, True
-            case "process_substitution" | "arithmetic_expansion":
-                return UNKNOWN, False
-            case "brace_expression":
-                return UNKNOWN, True
-            case "{" | "}" | "[" | "]" | "=" | "!" | "%" | "+" | "-" | ":" | "," | "/" | "^":
-                return node.type, False
-        raise NotUnderstood(f"it holds {node.type.replace('_', ' ')!r}, which is not understood")
+        if node.type in _SUBSTITUTED:
+            return _SUBSTITUTED[node.type]
+        return _written(node), False
 
     def _quoted(self, node: Node, start: int) -> str:
         """The text between double quotes; blanks that the tree leaves out are in it."""
@@ -109,6 +103,23 @@ def assigned_by(text: str) -> str | None:
     """The variable that an expansion ``${name:=value}`` sets."""
     found = _ASSIGNS.match(text)
     return found[1] if found else None
+
+
+def _written(node: Node) -> str:
+    """The text of a part of a word in which nothing is replaced."""
+    text = text_of(node)
+    match node.type:
+        case "word" | "number" | "variable_name" | "extglob_pattern" | "regex":
+            return _bare(text)
+        case "raw_string":
+            return text[1:-1]
+        case "ansi_c_string":
+            return _ansi(text[2:-1])
+        case "test_operator":
+            return text
+    if node.is_named or len(text) != 1:
+        raise NotUnderstood(f"it holds {node.type.replace('_', ' ')!r}, which is not understood")
+    return text
 
 
 def _check_backticks(node: Node) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -17,6 +19,7 @@ from .programs import (
     COMMANDING_VARIABLES,
     EVALUATORS,
     FAMILIAR,
+    HARMLESS_SET,
     ODD_BUILTINS,
     POWERSHELLS,
     RUNS_WITH,
@@ -31,6 +34,12 @@ Parsed = Callable[[str], Script]
 
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _EVALUATED: Final = re.compile(r"\$\(|`|\$\{")
+_FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_FIND_WRITES: Final = frozenset({"-fprint", "-fprint0", "-fprintf", "-fls"})
+_NARROWS: Final = frozenset({"-name", "-iname", "-path", "-ipath", "-regex", "-iregex"})
+_SHELL_LONG_OPTIONS: Final = frozenset(
+    {"--login", "--noprofile", "--norc", "--posix", "--restricted", "--verbose"}
+)
 _DURATION: Final = re.compile(r"\d+(\.\d+)?[smhd]?")
 
 
@@ -47,7 +56,11 @@ def unwrapped(command: Command, posix: Parsed, powershell: Parsed) -> Script:
 
 def program_name(command: Command) -> str:
     """The program without the folder of a system's own programs and without ``.exe``."""
-    text = command.name
+    return _program(command.name)
+
+
+@lru_cache(maxsize=1_024)
+def _program(text: str) -> str:
     folder, slash, base = text.rpartition("/")
     if slash and folder in BINARIES:
         text = base
@@ -69,34 +82,25 @@ class _Unwrapper:
             return self._power_shell()
         if name in _SIMPLE:
             rest = _SIMPLE[name](self._args)
-            return self._transparent(rest) if rest else self._alone(transparent=True)
-        match name:
-            case "env":
-                return self._env()
-            case "sudo" | "doas":
-                return self._elevated(name)
-            case "eval":
-                return self._code_of_words(self._args)
-            case "watch":
-                return self._watch()
-            case "trap":
-                return self._trap()
-            case "xargs":
-                return self._xargs()
-            case "parallel":
-                return self._parallel()
-            case "find":
-                return self._find()
-            case "git":
-                return git_commands(self._command, self._posix)
-            case "alias":
-                return self._alias()
-        return self._alone()
+            return self._transparent(rest) if rest else self._alone()
+        if name in {"sudo", "doas"}:
+            return self._elevated(name)
+        opened = {
+            "alias": self._alias,
+            "env": self._env,
+            "eval": lambda: self._code_of_words(self._args),
+            "find": self._find,
+            "git": lambda: git_commands(self._command, self._posix),
+            "parallel": self._parallel,
+            "shopt": lambda: self._alone().joined(doubtful("shopt changes how words are read")),
+            "trap": self._trap,
+            "watch": self._watch,
+            "xargs": self._xargs,
+        }
+        return opened.get(name, self._alone)()
 
-    def _alone(self, *, transparent: bool = False) -> Script:
-        command = msgspec.structs.replace(
-            self._command, transparent=transparent, unseen=_unseen(self._command)
-        )
+    def _alone(self) -> Script:
+        command = msgspec.structs.replace(self._command, unseen=_unseen(self._command))
         doubts = ["a builtin may evaluate its argument"] if _evaluates(self._command) else []
         if self._command.name in SETS_BY_NAME:
             doubts += [
@@ -108,9 +112,9 @@ class _Unwrapper:
 
     def _transparent(self, inner: Sequence[Word], *more: Assignment) -> Script:
         """The wrapper, and the command that it runs with the same input and variables."""
-        outer = msgspec.structs.replace(self._command, transparent=True)
         if not inner:
-            return Script((outer,))
+            return self._alone()
+        outer = msgspec.structs.replace(self._command, transparent=True)
         command = Command(
             tuple(inner), (*self._command.assignments, *more), stdin=self._command.stdin
         )
@@ -132,30 +136,11 @@ class _Unwrapper:
     # Shells -------------------------------------------------------------------------------------
 
     def _shell(self) -> Script:
-        at, code = 0, False
-        while at < len(self._args):
-            text = self._args[at].text
-            if not self._args[at].known:
-                raise NotUnderstood("an argument of a shell is only known in the run")
-            if text in {"--", "-"}:
-                at += 1
-                break
-            if not text.startswith(("-", "+")):
-                break
-            at += 1
-            if text in {"--login", "--noprofile", "--norc", "--posix", "--restricted", "--verbose"}:
-                continue
-            if text in {"--version", "--help"}:
-                return self._alone()
-            if not re.fullmatch(r"[-+][abefhklmnpruvxBCEHPTcstiO o]+", text) or "i" in text:
-                raise NotUnderstood(f"the option {text} of a shell is not understood")
-            code = code or "c" in text
-            at += ("o" in text) + ("O" in text)
-        rest = self._args[at:]
+        if len(self._args) == 1 and self._args[0].text in {"--version", "--help"}:
+            return self._alone()
+        rest, code = _after_shell_options(self._args)
         if code:
-            if not rest:
-                return self._alone()
-            return self._code(rest[0], self._posix)
+            return self._code(rest[0], self._posix) if rest else self._alone()
         if rest and rest[0].text != "/dev/stdin":
             return self._alone()
         if self._command.stdin is not None:
@@ -227,16 +212,16 @@ class _Unwrapper:
     def _alias(self) -> Script:
         script = self._alone()
         for word in self._args:
-            script = script.joined(self._code(Word(word.text.partition("=")[2], word.many or not word.known), self._posix))  # noqa: E501
-        return script.joined(doubtful("an alias changes what later words mean")) if self._args else script
+            meaning = Word(word.text.partition("=")[2], many=not word.known)
+            script = script.joined(self._code(meaning, self._posix))
+        changes = doubtful("an alias changes what later words mean")
+        return script.joined(changes) if self._args else script
 
     def _xargs(self) -> Script:
-        replaced = [m[1] for w in self._args if (m := re.match(r"(?:-I|-i|--replace=)(.+)", w.text))]
-        replaced += [
-            right.text
-            for left, right in zip(self._args, self._args[1:], strict=False)
-            if left.text == "-I"
+        replaced = [
+            m[1] for w in self._args if (m := re.match(r"(?:-I|-i|--replace=)(.+)", w.text))
         ]
+        replaced += [right.text for left, right in pairwise(self._args) if left.text == "-I"]
         marks = [mark for mark in (*replaced, "{}") if mark]
         rest = list(rest_after_options(
             self._args, flags="0rtpxoi", valued="InLPdEasl",
@@ -262,24 +247,65 @@ class _Unwrapper:
         args = self._args
         if any(not word.known and word.text[:1] == UNKNOWN for word in args):
             script = script.joined(doubtful("an argument of find could be -exec or -delete"))
-        for at, word in enumerate(args):
-            match word.text:
-                case "-exec" | "-execdir" | "-ok" | "-okdir":
-                    ends = (n for n in range(at + 1, len(args)) if args[n].text in {";", "+"})
-                    inner = args[at + 1 : next(ends, len(args))]
-                    words = tuple(_replaced(each, ["{}"]) for each in inner)
-                    script = script.joined(
-                        unwrapped(Command(words), self._posix, self._powershell)
-                        if words else doubtful("find -exec names no command")
-                    )  # fmt: skip
-                case "-delete":
-                    starts = [w for w in args[:at] if not w.text.startswith("-")] or [Word(".")]
-                    deleted = (Word("rm"), Word("-rf"), *starts)
-                    script = script.joined(Script((Command(deleted),)))
-                case "-fprint" | "-fprint0" | "-fprintf" | "-fls":
-                    target = args[at + 1] if at + 1 < len(args) else Word(UNKNOWN)
-                    script = script.joined(Script(redirects=(Redirect("write", target),)))
+        at = 0
+        while at < len(args):
+            option = args[at].text
+            at += 1
+            if option in _FIND_RUNS:
+                end = _end_of_exec(args, at)
+                words = tuple(_replaced(each, ["{}"]) for each in args[at:end])
+                inner = unwrapped(Command(words), self._posix, self._powershell)
+                script = script.joined(inner if words else doubtful("find runs no command"))
+                at = end
+            elif option == "-delete":
+                script = script.joined(Script((_deleted_by_find(args),)))
+            elif option in _FIND_WRITES:
+                target = args[at] if at < len(args) else Word(UNKNOWN)
+                script = script.joined(Script(redirects=(Redirect("write", target),)))
         return script
+
+
+def _end_of_exec(args: Sequence[Word], start: int) -> int:
+    """Where the command of ``find -exec`` ends: at ``;``, or at a ``+`` after ``{}``."""
+    for at in range(start, len(args)):
+        if args[at].text == ";" or (args[at].text == "+" and args[at - 1].text == "{}"):
+            return at
+    return len(args)
+
+
+def _deleted_by_find(args: Sequence[Word]) -> Command:
+    """``find … -delete`` as the ``rm`` that it amounts to."""
+    texts = [word.text for word in args if word.text not in {"-H", "-L", "-P"}]
+    ends = (at for at, text in enumerate(texts) if text[:1] in {"-", "(", "!"})
+    starts = texts[: next(ends, len(texts))] or ["."]
+    named = any(
+        option.text in _NARROWS and any(char.isalnum() for char in value.text)
+        for option, value in pairwise(args)
+    )
+    if named and not {"-o", "-or", "!", "-not", ","} & set(texts):
+        return Command((Word("rm"), Word("-f"), *(Word(f"{text}/{UNKNOWN}") for text in starts)))
+    return Command((Word("rm"), Word("-rf"), *map(Word, starts)))
+
+
+def _after_shell_options(args: Sequence[Word]) -> tuple[Sequence[Word], bool]:
+    """The words after the options of a shell, and whether the first is code (``-c``)."""
+    at, code = 0, False
+    while at < len(args):
+        text = args[at].text
+        if not args[at].known:
+            raise NotUnderstood("an argument of a shell is only known in the run")
+        if text in {"--", "-"}:
+            return args[at + 1 :], code
+        if not text.startswith(("-", "+")):
+            break
+        at += 1
+        if text in _SHELL_LONG_OPTIONS:
+            continue
+        if not re.fullmatch(r"[-+][abefhklmnpruvxBCEHPTcstOo]+", text):
+            raise NotUnderstood(f"the option {text} of a shell is not understood")
+        code = code or "c" in text
+        at += ("o" in text) + ("O" in text)
+    return args[at:], code
 
 
 def _replaced(word: Word, marks: Sequence[str]) -> Word:
@@ -351,6 +377,8 @@ def _unseen(command: Command) -> str | None:
     """Why a rule for every command does not cover this one, or None."""
     name = program_name(command)
     may_run = f"{name} may run other programs"
+    if name == "set" and not all(HARMLESS_SET.fullmatch(w.text) for w in command.words[1:]):
+        return "set changes what later commands mean"
     if name in ODD_BUILTINS:
         return f"{name} can change what other commands mean"
     if name not in FAMILIAR:

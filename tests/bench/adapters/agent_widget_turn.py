@@ -8,12 +8,15 @@ from perfbench.turn.adapters import Base
 
 from agent_widget import OpenAIChat, tool
 from agent_widget.core.ids import TimeOrderedIds
+from agent_widget.engine.permissions import Permissions
 from agent_widget.engine.run import RunResult
 from agent_widget.engine.runtime import engine_thread
 from agent_widget.engine.session import Session
+from agent_widget.policy.options import PermissionOptions
 from agent_widget.store.memory import MemoryStore
 from agent_widget.surfaces.kernel.host import detect_host
 from agent_widget.surfaces.kernel.scriptthread import main_thread
+from agent_widget.surfaces.paths import DiskPaths
 from agent_widget.surfaces.widget import clock_ms
 from agent_widget.tools.registry import register
 
@@ -50,6 +53,7 @@ class Adapter(Base):
             model=self._model,
             tools=register([add_one]),
             system=None,
+            permissions=Permissions(PermissionOptions(), DiskPaths()),
             store=MemoryStore(),
             main=main_thread(detect_host()),
             clock_ms=clock_ms,
