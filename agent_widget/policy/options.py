@@ -18,7 +18,12 @@ Source = Literal["rule", "mode", "guard"]
 
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 DIALECTS: Final[tuple[Dialect, ...]] = get_args(Dialect)
-PROTECTED: Final = ("**/.git/**", "**/.agent_widget/**", "~/.ssh/**")
+PROTECTED: Final = (
+    "**/.git/**",
+    "**/.agent_widget/**",
+    "~/.config/agent_widget/**",
+    "~/.ssh/**",
+)
 
 
 class PermissionOptions(Struct, frozen=True, kw_only=True):

@@ -13,23 +13,9 @@ from ..core.errors import InvalidOptions
 from ..policy.decision import ruling_on
 from ..policy.options import DIALECTS, MODES, Call, Kind, PermissionOptions, default_dialect
 from ..policy.rules import EVERYTHING_ASKS, TARGETS, Rules, Target, read_rules
+from .paths import DiskPaths
 
 _KINDS: dict[str, Kind] = {"read": "read", "write": "edit"}
-
-
-class DiskPaths:
-    """The file system of this machine, as `policy.paths.Paths` wants it."""
-
-    def __init__(self, cwd: Path | None = None) -> None:
-        self.cwd = (cwd or Path.cwd()).as_posix()
-        self.home = Path.home().as_posix()
-
-    def resolve(self, path: str) -> str | None:
-        """The real path; None for a loop of links or what may not be looked at."""
-        try:
-            return Path(os.path.realpath(path, strict=False)).as_posix()
-        except (OSError, ValueError, RuntimeError):
-            return None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_widget.surfaces.cli import DiskPaths, main
+from agent_widget.surfaces.cli import main
+from agent_widget.surfaces.paths import DiskPaths
 
 
 @pytest.fixture

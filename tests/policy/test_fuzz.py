@@ -116,9 +116,12 @@ LIKELY: Final = (
 # The same for what bash evaluates a second time: the value of a variable, as arithmetic or a name.
 EVALUATED: Final = ("echo='a[$(touch MARK)]'; ", "echo='$(touch MARK)'\n", "echo='touch MARK'; ")
 EVALUATING: Final = (
-    "((", "))", "( (", "( ", ") ", "echo", "echo", "echo ", "[[ ", "]]", " ]", " -eq 1", "! ", "time ",
-    "$((", "${", "}", "@P}", "{ ", "; }", "[ ", "-v ", "if ", "; then ", "; fi", "for i in ", "; do ",
-    "; done", " && ", "\n", "; ", "$echo", "${!echo}", "[echo]", "x[echo]=1", " ", "(", ")", "$(", "`",
+    "((", "))", "( (", "( ", ") ", "echo", "echo", "echo ", "[[ ", "]]", " ]", " -eq 1", "! ",
+    "time ",
+    "$((", "${", "}", "@P}", "{ ", "; }", "[ ", "-v ", "if ", "; then ", "; fi", "for i in ",
+    "; do ",
+    "; done", " && ", "\n", "; ", "$echo", "${!echo}", "[echo]", "x[echo]=1", " ", "(", ")", "$(",
+    "`",
     " | ", "<", "=", "x=", "f() ", "1", "$[", "]", ":", "while ", "coproc ", "{a,b}", "#", "'", '"',
 )  # fmt: skip
 

@@ -206,3 +206,42 @@ async def test_a_page_that_leaves_is_sent_nothing_more() -> None:
         await case.send("hi")
         await page.rested()
         assert len(page.sent) == count
+
+
+FORGED: list[dict[str, Any]] = [
+    {"pid": "p-1", "decision": "allow_once"},
+    {"pid": "", "decision": "allow_once"},
+    {"pid": None, "decision": "allow_once"},
+    {"pid": 7, "decision": "allow_once"},
+    {"pid": {"$ne": ""}, "decision": "allow_once"},
+    {"decision": "allow_once"},
+    {"pid": "REAL", "decision": "ALLOW_ONCE"},
+    {"pid": "REAL", "decision": "allow"},
+    {"pid": "REAL", "decision": True},
+    {"pid": "REAL", "decision": ["allow_once"]},
+    {"pid": "REAL"},
+    {"pid": "REAL", "decision": "allow_project", "rules": ["change"]},
+    {"pid": "REAL", "decision": "allow_session", "rules": "change"},
+    {"pid": "REAL", "decision": "allow_session", "rules": ["*"]},
+    {"pid": "REAL", "decision": "edit", "args": {"name": 1, "more": 2}},
+    {"pid": "REAL", "decision": "edit", "args": "x"},
+]
+
+
+@pytest.mark.parametrize("forged", FORGED, ids=str)
+async def test_a_forged_decision_is_refused_and_changes_nothing(forged: dict[str, Any]) -> None:
+    steps = [[call("change", {"name": "x"})], [text("end")]]
+    async with bridged(steps) as (case, page):
+        page.hello()
+        await page.command("send", text="go")
+        question = await case.question()
+        before = case.session.view
+        real = {"pid": question.permission_id} if forged.get("pid") == "REAL" else {}
+        for _ in range(3):
+            reply = await page.command("decide", **{**forged, **real})
+            assert not reply["ok"]
+        assert case.session.view is before
+        page.bridge.receive({"kind": "command", "name": "decide", **forged})  # type: ignore[union-attr]
+        assert (await page.command("decide", pid=question.permission_id, decision="deny"))["ok"]
+        await ended(case)
+        assert [part.state for part in case.session.messages[1].tool_calls] == ["cancelled"]

@@ -32,6 +32,7 @@ from .syntax import NotUnderstood
 Parsed = Callable[[str], Script]
 """A shell text as a script, everything it runs included."""
 
+MAX_WRAPPED: Final = 300
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _EVALUATED: Final = re.compile(r"\$\(|`|\$\{")
 _FIND_RUNS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
@@ -114,6 +115,8 @@ class _Unwrapper:
         """The wrapper, and the command that it runs with the same input and variables."""
         if not inner:
             return self._alone()
+        if len(inner) > MAX_WRAPPED:
+            raise NotUnderstood(f"a wrapper is given more than {MAX_WRAPPED} words")
         outer = msgspec.structs.replace(self._command, transparent=True)
         command = Command(
             tuple(inner), (*self._command.assignments, *more), stdin=self._command.stdin
