@@ -28,7 +28,7 @@ def commands(*lines):
 
 model = ScriptedModel(STEPS)
 """
-OPTIONS = "model=model, tools=[shell, look]"
+OPTIONS = "model=model, tools=[shell, look], workspace=None"
 
 
 def shell(steps: str) -> str:
