@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 _INSIST_AFTER_S: Final = 0.05
 _DELIVERY_TIMEOUT_S: Final = 1.0
+_CHECKS: Final = 100
+"""Turns of a loop, each of which looks for an exception from another thread."""
 
 
 class InterruptScope:
@@ -116,8 +118,20 @@ class InterruptScope:
             self._open(send, may_miss=False)
             return function()
         finally:
+            self._end_aside()
+
+    def _end_aside(self) -> None:
+        """Close, and let an exception that is still on its way come here, where it ends.
+
+        Taking it back (PyThreadState_SetAsyncExc with NULL) leaves CPython 3.11 looking for it for
+        ever: slower code, and an endless loop under a profiler or debugger.
+        """
+        try:
             self._close()
-            _raise_in_thread(ident, None)
+            for _ in range(_CHECKS if self._sent else 0):
+                pass
+        except KeyboardInterrupt:
+            self._close()
 
     def _open(self, send: Callable[[], object], *, may_miss: bool) -> None:
         with self._lock:
@@ -177,6 +191,6 @@ def _interrupt_of_main() -> Callable[[], object]:
     return functools.partial(signal.pthread_kill, ident, signal.SIGINT)
 
 
-def _raise_in_thread(ident: int, error: type[BaseException] | None) -> None:
-    raised = None if error is None else ctypes.py_object(error)
+def _raise_in_thread(ident: int, error: type[BaseException]) -> None:
+    raised = ctypes.py_object(error)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(ident), raised)

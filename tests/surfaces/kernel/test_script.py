@@ -229,3 +229,35 @@ def test_a_terminal_is_asked(typed: str, answer: str) -> None:
 @pytest.mark.anyio
 async def test_only_the_main_thread_asks() -> None:
     assert await asyncio.to_thread(terminal_question, "rm x", Host("script")) is None
+
+
+PROFILED = """
+import sys, threading
+from agent_widget.surfaces.kernel.scriptthread import ScriptMainThread
+
+main = ScriptMainThread()
+begun, go_on = threading.Event(), threading.Event()
+
+def job():
+    begun.set()
+    go_on.wait()
+
+assert main.submit(lambda: 42).result(10) == 42
+stopped = main.submit(job)
+begun.wait()
+main.interrupt(stopped)
+go_on.set()
+stopped.exception(10)
+
+calls = []
+sys.setprofile(lambda frame, event, arg: calls.append(event))
+len("a profiler, a debugger and coverage all work like this")
+sys.setprofile(None)
+print(calls[0])
+"""
+
+
+def test_jobs_in_a_worker_leave_nothing_that_hangs_a_profiler() -> None:
+    command = [sys.executable, "-c", PROFILED]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "c_call\n", "")
