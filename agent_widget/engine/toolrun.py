@@ -228,7 +228,7 @@ async def _carry_out(
         case "edit":
             return await _edit_carried_out(ports, call, tool, decision)
         case "allow_session":
-            rules = decision.rules or ports.permissions.suggestions(tool, call.args)[-1:]
+            rules = decision.rules or ports.permissions.suggestions(tool, call.args)[:1]
             ports.permissions.allow_for_session(rules)
         case "allow_project":
             rules = decision.rules or ports.permissions.suggestions(tool, call.args)[:1]

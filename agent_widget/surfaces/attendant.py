@@ -93,7 +93,7 @@ class WidgetAttendant:
         if question is None:
             return
         text = f"{question.prompt}:\n{question.text}"
-        typed = terminal_question(text, self._host, rule_for_session=", ".join(question.rules[-1:]))
+        typed = terminal_question(text, self._host, rule_for_session=", ".join(question.rules[:1]))
         decision = (
             Decision("deny", _NO_PAGE, source="none")
             if typed is None

@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -158,6 +159,68 @@ def test_misuse_raises_at_construction_and_names_the_value(
 ) -> None:
     with pytest.raises(InvalidOptions, match=named):
         AgentWidget(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"permission": {"mode": "yolo"}}, "yolo"),
+        ({"permission": {"rules": {"allow": ["bash("]}}}, r"bash\("),
+        ({"permission": {"rules": {"allow": "bash"}}}, "bash"),
+        ({"permission": {"rule": {}}}, "rule"),
+        ({"permission": {"ask_user": bool}, "ask_user": bool}, "twice"),
+        ({"permission": {"mode": "default"}, "adjudicator": bool}, "adjudicator"),
+        ({"workspace": "/no/such/folder"}, "/no/such/folder"),
+    ],
+)
+def test_permission_options_that_cannot_work_raise(options: dict[str, Any], named: str) -> None:
+    with pytest.raises(InvalidOptions, match=named):
+        AgentWidget(**options)
+
+
+def test_rules_and_modes_decide_without_a_person_and_allow_all_stays_in_sight(
+    chat: Open, tmp_path: Path
+) -> None:
+    steps = [[call("bash", {"command": "echo hi > made.txt"})], [text("end")]]
+    widget = chat(ScriptedModel(steps), permission={"mode": "allow_all"}, workspace=tmp_path)
+    assert widget.ask("go", timeout_s=20).ok
+    assert (tmp_path / "made.txt").read_text() == "hi\n"
+    assert "allow_all" in str(widget.session.view.mode_warning)
+
+
+def test_files_are_read_without_a_question_but_not_secrets(chat: Open, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("some notes")
+    (tmp_path / ".env").write_text("KEY=SENTINEL")
+    steps = [
+        [call("read_file", {"path": "notes.txt"}), call("read_file", {"path": ".env"})],
+        [text("end")],
+    ]
+    asked: list[Question] = []
+    widget = chat(ScriptedModel(steps), workspace=tmp_path, ask_user=asked.append)
+    widget.ask("go", timeout_s=20)
+    first, second = widget.messages[1].tool_calls
+    assert "some notes" in str(first.output)
+    assert second.state == "cancelled"
+    assert [question.args["path"] for question in asked] == [".env"]
+
+
+def test_allow_rules_of_a_cloned_project_wait_and_are_told(chat: Open, tmp_path: Path) -> None:
+    settings = tmp_path / ".agent_widget" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"permission": {"rules": {"allow": ["bash(*)"]}}}')
+    steps = [[call("bash", {"command": "touch made.txt"})], [text("end")]]
+    widget = chat(ScriptedModel(steps), workspace=tmp_path, ask_user=lambda _q: False)
+    widget.ask("go", timeout_s=20)
+    assert not (tmp_path / "made.txt").exists()
+    assert "bash(*)" in widget.session.view.notices[0].message
+
+
+def test_the_plan_is_shown(chat: Open) -> None:
+    items = [{"content": "Look", "status": "completed"}, {"content": "Plot", "status": "pending"}]
+    widget = chat(ScriptedModel([[call("todo", {"items": items})], [text("end")]]))
+    widget.ask("go", timeout_s=20)
+    todos = [(todo.content, todo.status) for todo in widget.session.view.todos]
+    assert todos == [("Look", "completed"), ("Plot", "pending")]
 
 
 def test_the_mime_bundle_is_the_same_at_every_run(chat: Open) -> None:
