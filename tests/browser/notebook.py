@@ -136,9 +136,9 @@ class Notebook:
         self.path = path
         self.problems = problems
 
-    def await_ready(self) -> None:
+    def await_ready(self, timeout_ms: float = OPEN_MS) -> None:
         """Return once the notebook is shown and its kernel is idle."""
-        self.page.wait_for_function(_READY, arg=self.path, timeout=OPEN_MS)
+        self.page.wait_for_function(_READY, arg=self.path, timeout=timeout_ms)
 
     def add(self, source: str) -> int:
         """Put a cell at the end; its index."""
