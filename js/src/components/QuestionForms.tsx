@@ -1,7 +1,7 @@
 // The answers that take more than a click: a denial's reason, edited arguments, rules.
 
 import type { VNode } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Editable, editedFrom, unseenLines } from "../editing";
 import type { DecisionWord, Question } from "../protocol";
 import { visible } from "../text/escapes";
@@ -64,7 +64,7 @@ const isLeaveKey = (event: KeyboardEvent): boolean => event.key === "Escape" && 
 export function DenyForm(props: { deny: (reason: string) => void; back: () => void }): VNode {
   const { deny, back } = props;
   const why = useRef<HTMLInputElement>(null);
-  useEffect(() => why.current?.focus({ preventScroll: true }), []);
+  useLayoutEffect(() => why.current?.focus({ preventScroll: true }), []);
   const confirm = (): void => deny(why.current!.value.trim());
   return (
     <form
@@ -114,7 +114,7 @@ export function EditForm(props: EditProps): VNode {
   const { text, argument } = editable;
   const armed = useArmed();
   const field = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     field.current!.focus({ preventScroll: true });
     field.current!.setSelectionRange(0, 0);
   }, []);
@@ -198,7 +198,7 @@ export function RulesForm(props: RulesProps): VNode {
   const { options, project_file } = question;
   const armed = useArmed();
   const form = useRef<HTMLFormElement>(null);
-  useEffect(() => form.current!.querySelector("input")?.focus({ preventScroll: true }), []);
+  useLayoutEffect(() => form.current!.querySelector("input")?.focus({ preventScroll: true }), []);
   const kept = rules.filter((rule) => rule.trim() !== "");
   const ready = armed && open && kept.length > 0;
   return (
