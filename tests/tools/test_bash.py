@@ -231,8 +231,11 @@ began.wait()
 
 
 def test_a_program_that_ends_leaves_no_command_behind(tmp_path: Path) -> None:
-    done = python(LEAVES, str(tmp_path))
-    assert group_members(int(done.split()[0])) == []
+    group = int(python(LEAVES, str(tmp_path)).split()[0])
+    for process in group_members(group):  # a killed process may need a moment to be gone
+        with contextlib.suppress(ProcessLookupError):
+            wait_for_end(os.pidfd_open(process), 3)
+    assert group_members(group) == []
 
 
 # Size -----------------------------------------------------------------------------------------

@@ -50,4 +50,4 @@ def test_a_tool_that_declares_no_kind_has_that_of_read_only() -> None:
 
 
 def test_the_notebook_tools_have_the_kinds_of_their_questions() -> None:
-    assert [made.kind for made in notebook_tools({})] == ["read", "read", "other"]
+    assert [made.kind for made in notebook_tools({})] == ["read", "read", "execute"]
