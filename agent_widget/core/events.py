@@ -8,7 +8,7 @@ its camelCase form, where a run is called a turn.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal
 
 from msgspec import UNSET, Struct, UnsetType, to_builtins
 
@@ -304,9 +304,6 @@ class UsageUpdated(Event, frozen=True, kw_only=True):
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
 
-
-RUN_ENDS: Final = (TurnCompleted, TurnAborted)
-EventClass: TypeAlias = type[Event]
 
 _WIRE_NAMES: Final = {
     "session_id": "sessionId",

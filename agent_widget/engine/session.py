@@ -96,6 +96,7 @@ class Session:
         self._writer = Writer(self.session_id, store, clock_ms, new_id)
         self._call_ids: set[str] = set()
         self._run: ActiveRun | None = None
+        self._supervisor: asyncio.Future[None] | None = None  # held: loose tasks may be collected
         self._is_closed = False
         self._admission = asyncio.Lock()
 

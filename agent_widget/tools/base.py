@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -92,8 +92,7 @@ class ToolContext(Struct, frozen=True):
     """What a running call may use; all members are callable from any thread.
 
     ``progress`` replaces the card's progress line; ``output`` appends to its live output;
-    ``cancelled`` is set once the call should end; ``main`` runs code on the main thread;
-    ``delegate`` runs a sub-agent for this call (None where nesting is not allowed).
+    ``cancelled`` is set once the call should end; ``main`` runs code on the main thread.
     """
 
     call_id: str
@@ -145,7 +144,3 @@ class CallText(Struct, frozen=True):
 
     text: str
     language: str | None = None
-
-
-ToolResultValue = ToolOutput | Sequence[Block] | str | None | Any
-"""What a function tool may return: text, JSON data, blocks, or a ready ToolOutput."""
