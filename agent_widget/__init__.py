@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .providers.openai_chat import OpenAIChat
     from .surfaces.run import Run
     from .surfaces.widget import AgentWidget
-    from .tools.base import ToolContext, ToolOutput
+    from .tools.base import Handoff, ToolContext, ToolOutput
     from .tools.fetch import fetch_tool
     from .tools.function import tool
 
@@ -39,6 +39,7 @@ _HOMES: Final = {
     "Agent": ".engine.subagents",
     "AgentWidget": ".surfaces.widget",
     "Decision": ".policy.permission",
+    "Handoff": ".tools.base",
     "Judgement": ".engine.permissions",
     "OfflineModel": ".providers.offline",
     "OpenAIChat": ".providers.openai_chat",
@@ -61,6 +62,7 @@ __all__ = [
     "Agent",
     "AgentWidget",
     "Decision",
+    "Handoff",
     "Judgement",
     "OfflineModel",
     "OpenAIChat",

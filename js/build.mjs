@@ -28,7 +28,12 @@ const markedParserOnly = {
           "this version of marked is laid out differently: adapt or drop this plugin",
         );
       }
-      return { contents: source.replace(layer, () => `export{${exported.join(",")}}`) };
+      // What src/markdown/render.ts gives every lexer and parser: the branches for other options go.
+      const fixed = source.replace(
+        /this\.options\.(pedantic|gfm|breaks|silent|extensions|hooks)\b/g,
+        (_whole, option) => ({ gfm: "!0", extensions: "null", hooks: "null" })[option] ?? "!1",
+      );
+      return { contents: fixed.replace(layer, () => `export{${exported.join(",")}}`) };
     });
   },
 };

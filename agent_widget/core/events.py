@@ -18,7 +18,14 @@ CONTRACT_VERSION: Final = 1
 BlockType = Literal["text", "thinking", "tool_call"]
 DecisionSource = Literal["user", "rule", "mode", "guard", "hook", "adjudicator", "none"]
 ToolErrorType = Literal[
-    "invalid_args", "unknown_tool", "denied", "hook_blocked", "timeout", "cancelled", "exception"
+    "invalid_args",
+    "unknown_tool",
+    "denied",
+    "hook_blocked",
+    "timeout",
+    "cancelled",
+    "exception",
+    "unknown",  # the kernel ended while it ran: nobody knows whether it did its work
 ]
 
 
@@ -37,6 +44,49 @@ class Event(Struct, frozen=True, kw_only=True):
 class SessionCreated(Event, frozen=True, kw_only=True):
     type = "session.created"
     cwd: str
+
+
+class SessionResumed(Event, frozen=True, kw_only=True):
+    """A stored session goes on: nothing is started by that."""
+
+    type = "session.resumed"
+    message_count: int
+    pending_count: int = 0
+
+
+class SessionInfoChanged(Event, frozen=True, kw_only=True):
+    """The session's display name."""
+
+    type = "session.info.changed"
+    name: str | None
+
+
+class SessionCheckpointed(Event, frozen=True, kw_only=True):
+    """A named place in the conversation was stored."""
+
+    type = "session.checkpointed"
+    checkpoint_id: str
+    trigger: Literal["manual", "pre_compaction", "pre_restore"]
+    label: str | None
+    message_count: int
+
+
+class SessionRestored(Event, frozen=True, kw_only=True):
+    """The conversation is that of a checkpoint again."""
+
+    type = "session.restored"
+    checkpoint_id: str
+    from_messages: int
+    to_messages: int
+
+
+class TreeNavigated(Event, frozen=True, kw_only=True):
+    """The conversation is another path of the tree; listeners get the view of that path."""
+
+    type = "tree.navigated"
+    new_leaf_id: str | None
+    old_leaf_id: str | None
+    summary_entry_id: str | None = None
 
 
 class SessionReset(Event, frozen=True, kw_only=True):
@@ -78,6 +128,14 @@ class PermissionModeChanged(Event, frozen=True, kw_only=True):
     warning: str | None = None
 
 
+class ToolsChanged(Event, frozen=True, kw_only=True):
+    """The tools the model has from its next step on, by name, and those it had."""
+
+    type = "tools.changed"
+    names: tuple[str, ...]
+    previous: tuple[str, ...]
+
+
 class Todo(Struct, frozen=True):
     """One entry of the plan; the whole ledger is replaced by each update."""
 
@@ -90,12 +148,87 @@ class TodoUpdated(Event, frozen=True, kw_only=True):
     items: tuple[Todo, ...]
 
 
+QueueName = Literal["steering", "follow_up"]
+WhileRunning = Literal["block", "steer"]
+
+
+class QueuedInput(Struct, frozen=True):
+    """Input that is stored and waits: ``steering`` for the next step, ``follow_up`` for the end."""
+
+    message_id: str
+    text: str
+    queue: QueueName
+
+
 class InputReceived(Event, frozen=True, kw_only=True):
-    """A user message is stored."""
+    """A user message is stored. With ``queue`` it waits there and is not part of the chat yet."""
 
     type = "input.received"
     message_id: str
     text: str
+    queue: QueueName | None = None
+
+
+class InputChanged(Event, frozen=True, kw_only=True):
+    """Waiting input was edited before it was used."""
+
+    type = "input.changed"
+    message_id: str
+    text: str
+
+
+class InputApplied(Event, frozen=True, kw_only=True):
+    """Waiting input entered the conversation, in this order, after ``after_message_id``.
+
+    None stands for the place before the first message.
+    """
+
+    type = "input.applied"
+    message_ids: tuple[str, ...]
+    after_message_id: str | None
+    inputs: tuple[QueuedInput, ...] = ()
+
+
+class InputWithdrawn(Event, frozen=True, kw_only=True):
+    """Waiting input was taken back; its texts were given to whoever did that."""
+
+    type = "input.withdrawn"
+    message_ids: tuple[str, ...]
+
+
+class QueueUpdated(Event, frozen=True, kw_only=True):
+    """What waits now: the texts of each queue, oldest first."""
+
+    type = "queue.updated"
+    steering: tuple[str, ...]
+    follow_up: tuple[str, ...]
+
+
+class InputPolicyChanged(Event, frozen=True, kw_only=True):
+    """What happens to a message while a run is under way: ``block`` refuses, ``steer`` takes it.
+
+    ``run`` overrides ``session`` overrides ``agent``; where none is set, input is blocked.
+    """
+
+    type = "session.input_policy.changed"
+    run: WhileRunning | None = None
+    session: WhileRunning | None = None
+    agent: WhileRunning | None = None
+
+
+class StorageChanged(Event, frozen=True, kw_only=True):
+    """Where the session is kept, and what is wrong with that.
+
+    ``trouble`` says why ``waiting_count`` records are not stored yet, ``read_only`` why this
+    session can only be looked at.
+    """
+
+    type = "session.storage.changed"
+    label: str
+    is_durable: bool
+    trouble: str | None = None
+    waiting_count: int = 0
+    read_only: str | None = None
 
 
 class TurnStarted(Event, frozen=True, kw_only=True):
@@ -104,7 +237,7 @@ class TurnStarted(Event, frozen=True, kw_only=True):
 
 
 class TurnCompleted(Event, frozen=True, kw_only=True):
-    """A run ended by itself; ``reason`` is completed, max_steps, max_output or refusal."""
+    """A run ended by itself: completed, handoff, max_steps, max_output or refusal."""
 
     type = "turn.completed"
     reason: str
@@ -321,6 +454,15 @@ _WIRE_NAMES: Final = {
     "duration_ms": "durationMs",
     "edited_args": "editedArgs",
     "project_file": "projectFile",
+    "follow_up": "followUp",
+    "checkpoint_id": "checkpointId",
+    "message_count": "messageCount",
+    "pending_count": "pendingCount",
+    "from_messages": "fromMessages",
+    "to_messages": "toMessages",
+    "new_leaf_id": "newLeafId",
+    "old_leaf_id": "oldLeafId",
+    "summary_entry_id": "summaryEntryId",
 }
 _USAGE_NAMES: Final = {
     "input_tokens": "inputTokens",

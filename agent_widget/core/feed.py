@@ -52,7 +52,7 @@ def actions_of(event: Event) -> tuple[Action, ...]:
 
 
 def _input(event: InputReceived) -> tuple[Action, ...]:
-    return (Send(event.message_id, event.text),)
+    return NOTHING if event.queue else (Send(event.message_id, event.text),)
 
 
 def _started(event: TurnStarted) -> tuple[Action, ...]:

@@ -158,6 +158,12 @@ class Conversation(Struct, frozen=True, eq=False):
             settled = [*settled[:count], last]
         return Conversation(settled, count + 1, message)
 
+    def without_last(self) -> Conversation:
+        """This conversation but its last message (it must have one); O(1)."""
+        if self._count == 0:
+            return EMPTY
+        return Conversation(self._settled, self._count - 1, self._settled[self._count - 1])
+
     def with_last(self, message: Message) -> Conversation:
         return Conversation(self._settled, self._count, message)
 

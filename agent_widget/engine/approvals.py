@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ..core.errors import SessionError
 from ..core.events import Event, PermissionRequested, QueuedCall, TurnError
+from ..core.ids import Clock
 from ..policy.permission import Decision, Question, read_answer
 
 AskUser = Callable[[Question], Any]
@@ -18,6 +19,11 @@ AskUser = Callable[[Question], Any]
 
 NOBODY: Final = "There was nobody to ask: no ask_user and no widget on a page."
 ADVICE: Final = "Pass ask_user=, display the widget, or use a tool that is read-only."
+
+
+STOPPED: Final = "The run was stopped."
+READING_MS: Final = 500
+"""A question cannot be answered on a page before this: a click meant for something else is none."""
 
 
 class Attendant(Protocol):
@@ -48,9 +54,13 @@ class Asking(Struct, frozen=True):
 class Approvals:
     """The questions of a session, on the engine's loop."""
 
-    def __init__(self, ask_user: AskUser | None, attendant: Attendant | None) -> None:
+    def __init__(
+        self, ask_user: AskUser | None, attendant: Attendant | None, clock_ms: Clock
+    ) -> None:
         self.ask_user = ask_user
         self.attendant = attendant
+        self._clock_ms = clock_ms
+        self._published_ms = 0
         self._turn = asyncio.Lock()
         self._waiting: list[QueuedCall] = []
         self._open: tuple[Asking, asyncio.Future[Decision]] | None = None
@@ -69,6 +79,7 @@ class Approvals:
             is_shown = self.ask_user is None and self.attendant is not None
             queue = (*asking.upcoming, *self._waiting)
             emit(_requested(asking, queue, is_shown=is_shown))
+            self._published_ms = self._clock_ms()
             if self.ask_user is not None:
                 return await self._ask_host(self.ask_user, asking)
             if self.attendant is not None:
@@ -82,23 +93,41 @@ class Approvals:
         finally:
             self._turn.release()
 
-    def answer(self, permission_id: str, decision: Decision) -> bool:
+    def answer(self, permission_id: str, decision: Decision, *, is_click: bool = False) -> bool:
         """Resolve the open question; False for a late, repeated or made-up answer.
 
-        Raises SessionError for an answer that was not on offer or cannot be carried out; the
-        question then stays open.
+        Raises SessionError for an answer that was not on offer or cannot be carried out, or a
+        click within ``READING_MS``; the question then stays open.
         """
         if self._open is None:
             return False
         asking, answered = self._open
         if asking.question.permission_id != permission_id or answered.done():
             return False
+        if is_click:
+            self._require_read()
         if decision.answer not in asking.options:
             text = f"{decision.answer!r} was not on offer for this question."
             raise SessionError("INVALID_INPUT", text)
         asking.check(decision)
         answered.set_result(decision)
         return True
+
+    def withdraw(self) -> None:
+        """Deny the open question because of a Stop; those behind it find the run stopped."""
+        if self._open is not None and not self._open[1].done():
+            self._open[1].set_result(Decision("deny", STOPPED))
+
+    def _require_read(self) -> None:
+        now_ms = self._clock_ms()
+        # A clock that was set back must not keep the question shut for as long.
+        self._published_ms = min(self._published_ms, now_ms)
+        if now_ms - self._published_ms < READING_MS:
+            raise SessionError(
+                "QUESTION_TOO_EARLY",
+                f"The question was open for less than {READING_MS} ms; it is still open.",
+                advice="Read it, then answer.",
+            )
 
     async def _ask_host(self, ask_user: AskUser, asking: Asking) -> Decision:
         question = asking.question

@@ -28,7 +28,7 @@ from ..providers.base import (
     TextChunk,
     Usage,
 )
-from .ports import Ports
+from .ports import Ports, system_text
 from .toolrun import ProposedCall, propose, tool_batch
 
 
@@ -41,34 +41,46 @@ class Answer(Struct, frozen=True):
 
 
 async def run_loop(ports: Ports) -> str:
-    """Run to the end; returns the reason: completed, max_steps, max_output, refusal or interrupted.
+    """Run to the end; returns the reason as ``RunResult`` has it.
 
     Raises ModelError when a model call fails. Cancellation ends it between or inside steps; text
     received so far is stored either way.
     """
     for step in range(ports.max_steps):
-        if ports.is_stopped():
-            return "interrupted"
         answer = await model_step(ports, step)
+        if answer is None:
+            return "interrupted"
         if not answer.calls:
-            return _reason_without_calls(ports, answer.end)
+            reason = _reason_without_calls(ports, answer.end)
+            is_last = reason != "completed" or step + 1 == ports.max_steps
+            if is_last or not await ports.goes_on():
+                return reason
+            continue
         await tool_batch(ports, answer.calls)
+        if ports.handover.wanted is not None:
+            return "interrupted" if ports.is_stopped() else "handoff"
     message = f"The run used all of its {ports.max_steps} steps."
     _notice(ports, "max_steps", f"{message} Send a message to go on.")
     return "max_steps"
 
 
-async def model_step(ports: Ports, step: int) -> Answer:
-    """Ask the model once: stream its answer, store it, propose its calls."""
+async def model_step(ports: Ports, step: int) -> Answer | None:
+    """Ask the model once: stream its answer, store it, propose its calls. None: stopped before."""
     message_id = ports.new_id("a")
     blocks = _Blocks(ports, message_id)
     drafts = _Drafts(ports)
     calls: list[CallReady] = []
     end: StepEnd | None = None
     toolset = ports.toolset()
-    request = ModelRequest(ports.conversation(), ports.system, toolset.specs)
+    async with ports.dispatching:
+        if ports.is_stopped():
+            return None
+        await ports.before_request(step)
+        system = system_text(ports.system, toolset.tools)
+        request = ModelRequest(ports.conversation(), system, toolset.specs)
+        dispatched = ports.model.stream(request)
     try:
-        async with aclosing(ports.model.stream(request)) as stream:
+        async with aclosing(dispatched) as stream:
             async for event in stream:
                 if isinstance(event, TextChunk):
                     blocks.text(event.text)

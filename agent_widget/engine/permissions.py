@@ -30,6 +30,13 @@ class Judgement(Struct, frozen=True):
     reason: str = ""
 
 
+class Notice(Struct, frozen=True):
+    """Something a person should know of how calls are decided."""
+
+    code: str
+    message: str
+
+
 Adjudicator = Callable[[Call], Judgement | Awaitable[Judgement]]
 """Host callable, sync or async, for calls that would ask; what it raises counts as dangerous."""
 
@@ -46,7 +53,9 @@ class Permissions:
     """The permission state of one session; lives on the engine's loop.
 
     Rules that a person adds for the session live and die with it. ``options`` never come from
-    anything that is stored: a mode is switched on in code.
+    anything that is stored: a mode is switched on in code. ``adjudicator`` is the one this session
+    was given (InvalidOptions beside a mode) or False for none; without it the host's judges,
+    unless a mode is chosen: then one of ``notices`` says so.
     """
 
     def __init__(
@@ -55,9 +64,10 @@ class Permissions:
         paths: Paths,
         *,
         project: ProjectRules | None = None,
-        adjudicator: Adjudicator | None = None,
+        adjudicator: Adjudicator | Literal[False] | None = None,
+        host_adjudicator: Adjudicator | None = None,
     ) -> None:
-        if adjudicator is not None and options.mode is not None:
+        if adjudicator and options.mode is not None:
             raise InvalidOptions(
                 f"permission mode {options.mode!r} and an adjudicator contradict each other.",
                 advice="Leave one of them out.",
@@ -66,7 +76,13 @@ class Permissions:
         self._given = options.rules
         self._paths = paths
         self._project = project
-        self._adjudicator = adjudicator
+        self._adjudicator = adjudicator or None
+        self.notices: tuple[Notice, ...] = ()
+        if adjudicator is None and host_adjudicator is not None:
+            if options.mode is None:
+                self._adjudicator = host_adjudicator
+            else:
+                self.notices = (_skipped(options.mode),)
 
     @property
     def mode(self) -> str:
@@ -128,6 +144,11 @@ class Permissions:
     def forget_session_rules(self) -> None:
         """Back to the rules that the session was made with."""
         self._options = replace(self._options, rules=self._given)
+
+
+def _skipped(mode: str) -> Notice:
+    message = f"The host's adjudicator is not used: the permission mode {mode} was chosen."
+    return Notice("adjudicator_skipped_by_mode", message)
 
 
 def call_of(tool: Tool, args: Mapping[str, Any]) -> Call:

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from ..core.errors import ToolFailure
 from ..core.events import Event
 from ..core.ids import Clock, IdSource
 from ..core.messages import Conversation
+from ..core.records import RecordKind
 from ..policy.permission import Decision
 from ..providers.base import Model, ToolSpec
-from ..store.base import RecordKind
 from ..tools.base import MainThread
 from ..tools.registry import Registry
 from .approvals import Asking
+from .handoff import Handover
 from .permissions import Permissions
 
 
@@ -29,6 +31,29 @@ class Commit(Protocol):
     def __call__(
         self, kind: RecordKind, data: dict[str, Any], *events: Event
     ) -> Awaitable[None]: ...
+
+
+System: TypeAlias = str | Callable[[tuple[str, ...]], str] | None
+"""The system text, or what makes it from the names of the model's tools: one text from one set."""
+
+MAX_AGENT_RUNS: Final = 16
+"""How many runs of sub-agents, at any depth, one run of the session may start."""
+
+
+class AgentRuns:
+    """Counts the sub-agent runs of one run of the session."""
+
+    def __init__(self) -> None:
+        self._left = MAX_AGENT_RUNS
+
+    def require_one(self) -> None:
+        """Count one more. Raises ToolFailure when there have been ``MAX_AGENT_RUNS``."""
+        if self._left == 0:
+            raise ToolFailure(
+                f"This run has started {MAX_AGENT_RUNS} helper runs, which is the most there may"
+                " be. Do what is left yourself, or end with what there is."
+            )
+        self._left -= 1
 
 
 class Toolset(Struct, frozen=True):
@@ -43,13 +68,16 @@ class Ports(Struct, frozen=True):
 
     ``conversation`` is what the model sees now, ``toolset`` the tools it has now;
     ``permissions`` and ``ask`` decide about calls; ``unique_call_id`` keeps ids of calls unique in
-    the session; ``is_stopped`` is true once the run may start nothing new; ``agent`` names the
-    sub-agent whose run this is (None: the session) and ``depth`` counts how deep it is nested.
+    the session; ``is_stopped`` is true once the run may start nothing new, and no Stop is stored
+    while ``dispatching`` is held; ``before_request`` puts waiting input into the conversation of
+    a step, ``goes_on`` says whether any is left where the run would end; ``handover`` takes the
+    wish that another agent goes on; ``agent`` names the agent whose run this is (None: the
+    session's own), ``depth`` counts how deep it is nested, ``agent_runs`` how many there were.
     """
 
     model: Model
     toolset: Callable[[], Toolset]
-    system: str | None
+    system: System
     conversation: Callable[[], Conversation]
     emit: Callable[[Event], None]
     commit: Commit
@@ -57,13 +85,23 @@ class Ports(Struct, frozen=True):
     ask: Callable[[Asking], Awaitable[Decision]]
     unique_call_id: Callable[[str], str]
     is_stopped: Callable[[], bool]
+    dispatching: asyncio.Lock
+    before_request: Callable[[int], Awaitable[None]]
+    goes_on: Callable[[], Awaitable[bool]]
     new_id: IdSource
     clock_ms: Clock
     main: MainThread
     loop: asyncio.AbstractEventLoop
     max_steps: int
+    handover: Handover
     agent: str | None = None
     depth: int = 0
+    agent_runs: AgentRuns = field(default_factory=AgentRuns)
+
+
+def system_text(system: System, tools: Registry) -> str | None:
+    """The system text of a step that has ``tools``."""
+    return system(tools.names) if callable(system) else system
 
 
 def toolset_of(tools: Registry) -> Toolset:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from concurrent.futures import Future
+from typing import Literal
 
 from msgspec import Struct
 
 from ..core.errors import SessionError
 from ..view.model import ErrorView
 
+Trigger = Literal["send", "retry", "carry_over"]
+
 
 class RunResult(Struct, frozen=True):
     """How a run ended.
 
-    ``reason`` is completed, interrupted, error, max_steps, max_output, refusal, abandoned or
-    closed; ``text`` the last answer (also when it was cut short); ``error`` is set for error.
+    ``reason`` is completed, handoff, interrupted, error, max_steps, max_output, refusal, abandoned
+    or closed; ``text`` the last answer (also when it was cut short); ``error`` is set for error.
     """
 
     run_id: str
@@ -46,10 +50,18 @@ class RunResult(Struct, frozen=True):
 class ActiveRun:
     """A run under way; lives on the engine's loop, ``future`` may be awaited from any thread."""
 
-    def __init__(self, run_id: str) -> None:
+    def __init__(
+        self, run_id: str, trigger: Trigger, context: contextvars.Context | None = None
+    ) -> None:
         self.run_id = run_id
+        self.trigger = trigger
+        self.context = context
         self.first_message = 0  # index of the first message that this run adds
         self.future: Future[RunResult] = Future()
         self.task: asyncio.Task[None] | None = None
+        self.retained: frozenset[str] = frozenset()  # steering older than the run's own message
+        self.dispatching = asyncio.Lock()  # held from the last look at Stop to the request
         self.is_stopping = False
         self.is_live = True
+        self.end_reason: str | None = None  # why it was ended from outside, where that has a name
+        self.carries_over = False  # it ended by itself: input that came meanwhile starts another

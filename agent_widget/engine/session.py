@@ -1,7 +1,8 @@
-"""A session: admits input, drives one run at a time, stops it, and ends.
+"""A session: takes input, drives one run at a time, stops it, is kept, and ends.
 
 All methods but the properties run on the engine's loop. Order of effects: store, memory, event,
-reply (unified model, K11).
+reply (unified model, K11). What a session does is in its parts: ``inputs`` (what waits, and the
+rule that lets it in), ``tree`` (branches, forks, checkpoints), ``runs``.
 """
 
 from __future__ import annotations
@@ -10,57 +11,72 @@ import asyncio
 import contextvars
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, NoReturn, get_args
 
-from msgspec.structs import replace
+from msgspec import Struct
 
-from ..core.errors import ModelError, SessionClosed, SessionError
+from ..core.errors import SessionClosed, SessionError
 from ..core.events import (
     Event,
     InputReceived,
-    InteractionChanged,
-    ModelChanged,
     NoticeDismissed,
     PermissionModeChanged,
-    RunSettled,
+    QueueName,
     SessionCreated,
     SessionEnded,
+    SessionInfoChanged,
     SessionReset,
-    SessionStopping,
+    SessionResumed,
     Todo,
     TodoUpdated,
-    TurnAborted,
-    TurnCompleted,
     TurnError,
-    TurnStarted,
 )
 from ..core.ids import Clock, IdSource
+from ..core.journal import Journal
 from ..core.messages import Conversation
+from ..core.records import FORMAT_VERSION
 from ..core.state import SessionState
+from ..core.transcript import session_name
+from ..policy.input import WhileRunning
 from ..policy.permission import Answer, Decision
 from ..providers.base import Model
-from ..store.base import SessionStore
+from ..store.base import Owner, SessionInUse, SessionStore
+from ..store.owner import this_process
 from ..tools.base import MainThread
-from ..tools.registry import Registry
+from ..tools.registry import Registry, register
 from ..view.model import SessionView
-from .approvals import Approvals, Asking, AskUser, Attendant
-from .loop import run_loop
+from .approvals import Approvals, AskUser, Attendant
+from .crew import Crew, crew_of
+from .inputcontrol import InputControl
+from .inputs import AtRest, Inputs, clean_text
 from .permissions import Permissions
-from .ports import Ports, toolset_of
-from .run import ActiveRun, RunResult
-from .toolrun import cancellation, open_calls
-from .writer import Listener, Writer, uncancelled
+from .ports import System
+from .recovery import recovered
+from .run import ActiveRun
+from .runs import ABANDON_S, DEFAULT_MAX_STEPS, STOP_GRACE_S, Runs, Surroundings
+from .staff import Staff
+from .subagents import MAIN, Agent
+from .tree import SessionTree
+from .writer import Fact, Listener, Writer
 
-STOP_GRACE_S: Final = 10.0
-"""A stopped run that has not ended after this long is abandoned, with a notice."""
+__all__ = ["DEFAULT_MAX_STEPS", "STOP_GRACE_S", "Sent", "Session"]
 
-DEFAULT_MAX_STEPS: Final = 50
+SESSION_READ_ONLY: Final = "It can be read here, and forked."
+
+
+class Sent(Struct, frozen=True):
+    """What became of a message: the run it belongs to, and the queue it waits in (None: said)."""
+
+    run: ActiveRun
+    message_id: str
+    queue: QueueName | None = None
 
 
 class Session:
     """One conversation with one model, its tools and its person.
 
-    ``view`` and what is read from it may be used from any thread. Build it with ``open``.
+    ``view`` and what is read from it may be used from any thread. ``open`` it before anything
+    else: with the id of a stored session it goes on where that one stopped.
     """
 
     def __init__(  # noqa: PLR0913  # each is one thing a session needs, all by name
@@ -68,43 +84,67 @@ class Session:
         *,
         model: Model,
         tools: Registry,
-        system: str | None,
+        system: System,
         store: SessionStore,
         main: MainThread,
         clock_ms: Clock,
         new_id: IdSource,
         permissions: Permissions,
+        session_id: str | None = None,
+        agents: Sequence[Agent] = (),
         ask_user: AskUser | None = None,
         attendant: Attendant | None = None,
+        while_running: WhileRunning | None = None,
+        input_control: bool = False,
         max_steps: int = DEFAULT_MAX_STEPS,
-        stop_grace_s: float = STOP_GRACE_S,
+        abandon_s: float = ABANDON_S,
         warnings: tuple[str, ...] = (),
     ) -> None:
-        self.session_id = new_id("s")
-        self.model = model
-        self.tools = tools
-        self._toolset = toolset_of(tools)
-        self.system = system
-        self._main = main
-        self._clock_ms = clock_ms
-        self._new_id = new_id
-        self._max_steps = max_steps
-        self._stop_grace_s = stop_grace_s
-        self._warnings = warnings
-        self._approvals = Approvals(ask_user, attendant)
+        self.session_id = session_id or new_id("s")
         self.permissions = permissions
+        self._warnings = warnings
+        self._agent_default = while_running
+        self._approvals = Approvals(ask_user, attendant, clock_ms)
         self._writer = Writer(self.session_id, store, clock_ms, new_id)
-        self._call_ids: set[str] = set()
-        self._run: ActiveRun | None = None
-        self._supervisor: asyncio.Future[None] | None = None  # held: loose tasks may be collected
+        self.inputs = Inputs(self._writer, clock_ms, new_id)
+        self._control = (InputControl(self.inputs, MAIN, lambda: self.agent),) * input_control
+        crew = crew_of(model, system, register([*tools, *self._control]), agents)
+        self._staff = Staff(crew, self._writer)
         self._is_closed = False
-        self._admission = asyncio.Lock()
+        self._sending = asyncio.Lock()
+        self.runs = Runs(
+            Surroundings(
+                writer=self._writer,
+                inputs=self.inputs,
+                staff=self._staff,
+                approvals=self._approvals,
+                permissions=permissions,
+                main=main,
+                clock_ms=clock_ms,
+                new_id=new_id,
+                max_steps=max_steps,
+                abandon_s=abandon_s,
+            )
+        )
+        self.tree = SessionTree(self._writer, self.runs, new_id)
+        self._new_id = new_id
+
+    def __copy__(self) -> NoReturn:
+        raise TypeError("A session cannot be copied: it has one writer. Fork it instead.")
+
+    def __deepcopy__(self, _memo: object) -> NoReturn:
+        self.__copy__()
 
     # --- what is, readable from any thread ---------------------------------------------------
 
     @property
     def view(self) -> SessionView:
         return self._writer.view
+
+    @property
+    def stream_id(self) -> str:
+        """Names this stream of events: another one after each opening, also of one session."""
+        return self._writer.stream_id
 
     @property
     def state(self) -> SessionState:
@@ -117,19 +157,27 @@ class Session:
     @property
     def run_id(self) -> str | None:
         """Id of the run under way, None at rest."""
-        return None if self._run is None else self._run.run_id
+        return None if self.runs.active is None else self.runs.active.run_id
+
+    @property
+    def agent(self) -> str:
+        """The name of the agent that answers the next message; ``main`` is the session's own."""
+        return self._staff.crew.name
+
+    @property
+    def model(self) -> Model:
+        """The model of that agent."""
+        return self._staff.crew.current.model
+
+    @property
+    def tools(self) -> Registry:
+        """All tools of that agent, active or not."""
+        return self._staff.crew.current.toolbox.tools
 
     @property
     def active_tool_names(self) -> tuple[str, ...]:
-        """The tools the model has now, in their order."""
-        return self._toolset.tools.names
-
-    def set_active_tools_by_name(self, names: Sequence[str]) -> None:
-        """Give the model these of the session's tools, in this order, from its next step on.
-
-        Unknown names are ignored. What the model sees and what can run change together.
-        """
-        self._toolset = toolset_of(self.tools.only(names))
+        """The tools its model has now, in their order."""
+        return self._staff.crew.current.toolbox.names
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener(event, view)`` on the engine's thread for each later event."""
@@ -137,47 +185,115 @@ class Session:
 
     # --- life ----------------------------------------------------------------------------------
 
-    async def open(self) -> None:
-        """Write the header and tell that the session is there."""
-        info = self.model.info
-        cwd = str(Path.cwd())
-        await self._writer.commit(
-            "header",
-            {"version": 1, "session_id": self.session_id, "cwd": cwd},
-            SessionCreated(cwd=cwd),
-            ModelChanged(label=info.label, offline=info.offline, notice=info.notice),
-            PermissionModeChanged(mode=self.permissions.mode, warning=self.permissions.warning),
-            *(_warning(text) for text in self._warnings),
-        )
+    async def open(self, owner: Owner | None = None) -> None:
+        """Take the session and tell that it is there: a new one, or a stored one that goes on.
 
-    async def close(self) -> None:
-        """Stop what runs, tell the end, release the model. Harmless twice."""
+        A stored one starts nothing: a run that was cut off is closed, what waits still waits. One
+        that another process holds can only be read (``view.storage.read_only``). Raises StoreError
+        when it cannot be read.
+        """
+        recorder = self._writer.recorder
+        try:
+            records = await recorder.open(owner or this_process())
+        except SessionInUse as in_use:
+            records = await recorder.open_read_only(f"{in_use.message} {SESSION_READ_ONLY}")
+        cwd = str(Path.cwd())
+        if records:
+            await self._resume(Journal.of(records), cwd)
+        else:
+            header = {"version": FORMAT_VERSION, "session_id": self.session_id, "cwd": cwd}
+            await self._writer.commit("header", header, SessionCreated(cwd=cwd))
+        self._writer.emit(self._writer.storage_event())
+        self._writer.emit(self._staff.model_changed)
+        self._writer.emit(self.inputs.with_agent_default(self._agent_default))
+        mode = PermissionModeChanged(mode=self.permissions.mode, warning=self.permissions.warning)
+        self._writer.emit(mode)
+        for text in self._warnings:
+            self._writer.emit(_notice("setup", "setup", text))
+        for notice in self.permissions.notices:
+            self._writer.emit(_notice("permission", notice.code, notice.message))
+
+    async def close(self) -> bool:
+        """Stop what runs, tell the end, give all back. Harmless twice.
+
+        Returns whether everything that happened is stored.
+        """
         if self._is_closed:
-            return
+            return True
         self._is_closed = True
-        if self._run is not None:
-            await self._stop_run(self._run, "closed")
+        await self.runs.close()
+        is_saved = await self._writer.recorder.flush()
         self._writer.emit(SessionEnded())
-        await self.model.aclose()
+        await self._writer.recorder.close()
+        await self._staff.crew.aclose()
+        return is_saved
+
+    async def wait_for_idle(self) -> None:
+        """Return once nothing runs, and nothing follows by itself from what ran."""
+        await self.runs.wait_for_idle()
 
     # --- commands ------------------------------------------------------------------------------
 
     async def send(self, text: Any, context: contextvars.Context | None = None) -> ActiveRun:
-        """Admit a user message and start its run.
+        """Say something as the user: ``submit(text).run``."""
+        return (await self.submit(text, context=context)).run
 
-        Raises SessionError INVALID_INPUT for blank text, INPUT_BLOCKED while a run is under way,
-        STORAGE_ERROR when it could not be stored; then nothing has changed. Tools of the run see
-        ``context``.
+    async def submit(
+        self,
+        text: Any,
+        queue: QueueName = "steering",
+        context: contextvars.Context | None = None,
+    ) -> Sent:
+        """Admit a user message: it starts a run or, while one is under way, waits in ``queue``.
+
+        Raises SessionError INVALID_INPUT for blank text, INPUT_BLOCKED while a run is under way
+        and the input policy is block, or after a Stop, STORAGE_ERROR when it could not be stored;
+        then nothing has changed. Tools of a new run see ``context``.
         """
-        async with self._admission:
-            if not isinstance(text, str) or not text.strip():
-                message = f"A message must be text that is not blank, got {text!r}."
-                raise SessionError("INVALID_INPUT", message)
+        async with self._sending:
+            self._require_open()
+            text = clean_text(text)
+            run = self.runs.active
+            if run is not None:
+                try:
+                    message_id = await self.inputs.queue(text, queue)
+                    return Sent(run, message_id, queue)
+                except AtRest:  # it ended meanwhile, so the message starts the next one
+                    await self.runs.wait_for_idle()
             message_id = self._new_id("m")
-            text = text.encode("utf-8", "replace").decode("utf-8")  # no lone surrogates in history
             received = InputReceived(message_id=message_id, text=text)
             data = {"message": {"id": message_id, "role": "user", "text": text}}
-            return await self._admit("send", data, context, received)
+            place = await self.tree.place_of_next(message_id)
+            run = await self.runs.admit("send", data, context, received, place=place)
+            return Sent(run, message_id)
+
+    async def prompt(self, text: Any, while_running: QueueName | None = None) -> ActiveRun:
+        """Say something from code, and say what shall happen while a run is under way.
+
+        Raises SessionError ``prompt.message`` when one is and ``while_running`` is None.
+        """
+        self._require_open()
+        run = self.runs.active
+        if run is None:
+            return await self.send(text)
+        if while_running is None:
+            advice = "Pass while_running='steering' or 'follow_up', or wait for it."
+            raise SessionError("prompt.message", "A run is under way.", advice=advice)
+        await self.enqueue(text, while_running)
+        return run
+
+    async def enqueue(self, text: Any, queue: QueueName) -> str:
+        """Put a message of code into a queue, whatever the input policy says; returns its id.
+
+        ``steering`` enters the conversation before the next step, ``follow_up`` where the run
+        would end. At rest it waits for the next run. Raises INPUT_BLOCKED after a Stop.
+        """
+        self._require_open()
+        run = self.runs.active
+        message_id = await self.inputs.queue(text, queue, "program")
+        if run is not None and not run.is_live:
+            await self.runs.follow_on(run)
+        return message_id
 
     async def retry(self, context: contextvars.Context | None = None) -> ActiveRun:
         """Run again from what ``resumable`` keeps of the conversation.
@@ -185,38 +301,52 @@ class Session:
         Raises SessionError INVALID_INPUT when there is no user message, INPUT_BLOCKED while a run
         is under way.
         """
-        async with self._admission:
+        async with self._sending:
+            self._require_open()
             if not any(message.role == "user" for message in self.messages):
                 raise SessionError("INVALID_INPUT", "There is no message to run again.")
-            return await self._admit("retry", {"resumed_from": self.messages[-1].id}, context)
+            data = {"resumed_from": self.messages[-1].id}
+            return await self.runs.admit("retry", data, context)
 
-    async def stop(self) -> None:
-        """End the run under way: nothing new starts, what runs is cancelled, text stays.
+    async def stop(self, grace_s: float = STOP_GRACE_S) -> None:
+        """End the run under way: nothing new starts, text stays, what waits waits.
 
+        The request or tool in flight may end by itself within ``grace_s`` and is then cancelled.
         Returns once the Stop is stored, not when the run has ended. A second Stop is answered like
         the first. Raises SessionError SESSION_NOT_RUNNING when nothing runs.
         """
-        run = self._run
-        if run is None:
-            raise SessionError("SESSION_NOT_RUNNING", "Nothing is running.")
-        if run.is_stopping:
-            return
-        run.is_stopping = True
-        try:
-            await self._writer.commit("stop_committed", {"run_id": run.run_id}, SessionStopping())
-        except SessionError:
-            run.is_stopping = False
-            raise
-        self._cancel(run)
+        await self.runs.stop(grace_s)
+
+    async def interrupt(self) -> None:
+        """Stop without grace; harmless when nothing runs."""
+        if self.runs.active is not None:
+            await self.runs.stop(0.0)
+
+    async def abort(self) -> None:
+        """Stop without grace and wait until nothing runs."""
+        await self.interrupt()
+        await self.wait_for_idle()
 
     async def reset(self) -> None:
-        """Start over with an empty conversation. Raises SESSION_BUSY while a run is under way."""
-        async with self._admission:
+        """Start over with an empty conversation. Raises SESSION_BUSY while a run is under way.
+
+        What was said stays in the store, on a branch of its own; what waits is taken back.
+        """
+        async with self._sending:
             self._require_open()
-            if self._run is not None:
-                raise SessionError("SESSION_BUSY", "A run is under way.", advice="Stop it first.")
+            self.runs.require_rest()
             self.permissions.forget_session_rules()
-            await self._writer.commit("leaf", {"entry_id": None}, SessionReset())
+            await self.inputs.clear()
+            crew, before = self._staff.crew.handed_to(MAIN), self._staff.crew
+            events = (SessionReset(), *crew.changes_since(before))
+            await self._writer.commit("leaf", {"entry_id": None}, *events)
+            self._staff.crew = crew
+
+    async def rename(self, name: str) -> None:
+        """Give the session a display name, on one line; an empty one takes it away."""
+        self._require_open()
+        stored = session_name(name) or None
+        await self._writer.commit("session_info", {"name": stored}, SessionInfoChanged(name=stored))
 
     def decide(
         self,
@@ -227,7 +357,8 @@ class Session:
         args: Any = None,
         rules: Any = (),
     ) -> None:
-        """Answer as a page does, in words. Raises INVALID_INPUT for a word it was not offered.
+        """Answer as a page does, in words. Raises INVALID_INPUT for a word it was not offered,
+        QUESTION_TOO_EARLY within the first 500 ms.
 
         ``args`` go with ``edit``, ``rules`` with ``allow_session`` and ``allow_project``.
         """
@@ -236,185 +367,72 @@ class Session:
         rules = [] if rules is None else rules
         if not isinstance(rules, list | tuple) or not all(isinstance(r, str) for r in rules):
             raise SessionError("INVALID_RULE", f"{rules!r} is no list of rules.")
-        self.answer(permission_id, Decision(answer, reason or None, args, tuple(rules)))
+        decision = Decision(answer, reason or None, args, tuple(rules))
+        self.answer(permission_id, decision, is_click=True)
 
-    def answer(self, permission_id: str, decision: Decision) -> None:
+    def answer(self, permission_id: str, decision: Decision, *, is_click: bool = False) -> None:
         """Answer the open question. Raises SessionError QUESTION_CLOSED for any other id."""
-        if not self._approvals.answer(permission_id, decision):
+        if not self._approvals.answer(permission_id, decision, is_click=is_click):
             message = "This question is no longer open; nothing was changed."
             raise SessionError("QUESTION_CLOSED", message)
 
-    def show_todos(self, items: tuple[Todo, ...]) -> None:
+    async def set_active_tools_by_name(self, names: Sequence[str]) -> None:
+        """Give the model these of the agent's tools, in this order, from its next step on.
+
+        Unknown names are ignored. What the model sees and what can run change together.
+        """
+        await self._change_tools(lambda crew: crew.choosing(names))
+
+    async def refresh_tools(self, tools: Registry) -> None:
+        """Make ``tools`` all that the session has, from the model's next step on.
+
+        New ones are active, what was switched off stays off.
+        """
+        own = register([*tools, *self._control])
+        await self._change_tools(lambda crew: crew.refreshed(own))
+        for text in tools.warnings:
+            self._writer.emit(_notice("setup", "setup", text))
+
+    async def show_todos(self, items: tuple[Todo, ...]) -> None:
         """Replace the plan that the view shows."""
-        self._writer.emit(TodoUpdated(items=items))
+        stored = [{"content": item.content, "status": item.status} for item in items]
+        data = {"custom_type": "todos", "data": stored}
+        await self._writer.commit("custom", data, TodoUpdated(items=items))
 
     def dismiss(self, nid: str) -> None:
         """Put a notice away; unknown ids change nothing."""
         self._writer.emit(NoticeDismissed(nid=nid))
 
-    # --- a run ---------------------------------------------------------------------------------
+    # --- inside --------------------------------------------------------------------------------
+
+    async def _resume(self, journal: Journal, cwd: str) -> None:
+        self._staff.restore(journal.crew)
+        self.runs.call_ids |= journal.call_ids
+        writer = self._writer
+        writer.view, record = recovered(journal, self.session_id)
+        if record is not None:
+            data, events = record
+
+            def make() -> Fact:
+                interaction, told = self.inputs.transition_to_rest()
+                return {**data, "interaction": interaction}, (*events, *told)
+
+            if writer.recorder.read_only is None:
+                await writer.commit_made("run_ended", make)
+            else:  # it may go on in the process that holds it; what is shown here rests
+                writer.tell(make()[1])
+        writer.emit(SessionCreated(cwd=cwd))
+        count, waiting = len(self.messages), len(self.inputs.waiting)
+        writer.emit(SessionResumed(message_count=count, pending_count=waiting))
+
+    async def _change_tools(self, change: Callable[[Crew], Crew]) -> None:
+        self._require_open()
+        await self._staff.change("tools_change", change)
 
     def _require_open(self) -> None:
         if self._is_closed:
             raise SessionClosed
 
-    async def _admit(
-        self,
-        trigger: Literal["send", "retry"],
-        data: dict[str, Any],
-        context: contextvars.Context | None,
-        *events: Event,
-    ) -> ActiveRun:
-        self._require_open()
-        if self._run is not None:
-            message = "A run is under way and this session takes no input meanwhile."
-            raise SessionError("INPUT_BLOCKED", message, advice="Wait for it, or stop it.")
-        run = ActiveRun(self._new_id("r"))
-        await self._writer.commit(
-            "run_admitted",
-            {"run_id": run.run_id, "trigger": trigger, **data},
-            *(replace(event, run_id=run.run_id) for event in events),
-            TurnStarted(run_id=run.run_id, trigger=trigger),
-            self._interaction(can_send=False),
-        )
-        self._run = run
-        run.first_message = len(self.messages)
-        loop = asyncio.get_running_loop()
-        run.task = loop.create_task(self._drive(run, self._ports(run, loop)), context=context)
-        return run
 
-    def _interaction(self, *, can_send: bool) -> InteractionChanged:
-        return InteractionChanged(can_send=can_send, revision=self.view.revision + 1)
-
-    def _ports(self, run: ActiveRun, loop: asyncio.AbstractEventLoop) -> Ports:
-        def emit(event: Event) -> None:
-            if run.is_live:  # what a run sends after its end is dropped here
-                self._writer.emit(replace(event, run_id=run.run_id))
-
-        async def commit(kind: Any, data: dict[str, Any], *events: Event) -> None:
-            if run.is_live:
-                marked = (replace(event, run_id=run.run_id) for event in events)
-                await self._writer.commit(kind, {"run_id": run.run_id, **data}, *marked)
-
-        async def ask(asking: Asking) -> Decision:
-            return await self._approvals.ask(asking, emit)
-
-        return Ports(
-            model=self.model,
-            toolset=lambda: self._toolset,
-            system=self.system,
-            conversation=lambda: self.messages,
-            emit=emit,
-            commit=commit,
-            permissions=self.permissions,
-            ask=ask,
-            unique_call_id=self._unique_call_id,
-            is_stopped=lambda: run.is_stopping,
-            new_id=self._new_id,
-            clock_ms=self._clock_ms,
-            main=self._main,
-            loop=loop,
-            max_steps=self._max_steps,
-        )
-
-    def _unique_call_id(self, vendor_id: str) -> str:
-        call_id, count = vendor_id, 1
-        while call_id in self._call_ids:
-            count += 1
-            call_id = f"{vendor_id}-{count}"
-        self._call_ids.add(call_id)
-        return call_id
-
-    async def _drive(self, run: ActiveRun, ports: Ports) -> None:
-        """Run to the end and tell how it ended, whatever happens."""
-        try:
-            reason = await run_loop(ports)
-            error = None
-        except asyncio.CancelledError:
-            reason, error = "interrupted", None
-        except (ModelError, SessionError) as failure:
-            reason, error = "error", failure
-        except Exception as failure:  # noqa: BLE001  # a bug ends the run, never the session
-            message = f"The run failed: {type(failure).__name__}: {failure}"
-            reason, error = "error", SessionError("internal", message)
-        if run.is_live:
-            reason = "interrupted" if run.is_stopping else reason
-            await uncancelled(self._end(run, reason, None if run.is_stopping else error))
-
-    async def _end(self, run: ActiveRun, reason: str, error: SessionError | None) -> None:
-        found_open = open_calls(self.state)
-        events: list[Event] = [cancellation(*found) for found in found_open]
-        if error is not None:
-            events.append(
-                TurnError(
-                    scope="model" if isinstance(error, ModelError) else "run",
-                    message=error.message,
-                    recoverable=False,
-                    error_kind=error.code,
-                    advice=error.advice,
-                )
-            )
-        natural = reason not in ("interrupted", "error", "abandoned", "closed")
-        events.append(TurnCompleted(reason=reason) if natural else TurnAborted(reason=reason))
-        events.append(self._interaction(can_send=not self._is_closed))
-        events.append(RunSettled(aborted=not natural))
-        data = {
-            "run_id": run.run_id,
-            "reason": reason,
-            "error": None if error is None else {"code": error.code, "message": error.message},
-            "cancelled_calls": [call.id for call, _agent in found_open],
-        }
-        marked = [replace(event, run_id=run.run_id) for event in events]
-        try:
-            await self._writer.commit("run_ended", data, *marked)
-        except SessionError:
-            # The run is over whether or not this could be written; the person has to see it.
-            for event in marked:
-                self._writer.emit(event)
-        run.is_live = False
-        self._run = None
-        if not run.future.done():
-            run.future.set_result(self._result(run, reason))
-
-    def _result(self, run: ActiveRun, reason: str) -> RunResult:
-        answers = [m for m in self.messages[run.first_message :] if m.role == "assistant"]
-        text = next((m.text for m in reversed(answers) if m.text), "")
-        return RunResult(run.run_id, reason, text, self.view.error if reason == "error" else None)
-
-    # --- stopping ------------------------------------------------------------------------------
-
-    def _cancel(self, run: ActiveRun) -> None:
-        assert run.task is not None
-        run.task.cancel()
-        self._supervisor = asyncio.ensure_future(self._supervise(run, "abandoned"))
-
-    async def _stop_run(self, run: ActiveRun, reason: str) -> None:
-        run.is_stopping = True
-        assert run.task is not None
-        run.task.cancel()
-        await self._supervise(run, reason)
-
-    async def _supervise(self, run: ActiveRun, reason: str) -> None:
-        """Abandon a run that does not end: the session becomes usable, late work is dropped."""
-        assert run.task is not None
-        await asyncio.wait({run.task}, timeout=self._stop_grace_s)
-        if not run.is_live:
-            return
-        message = (
-            f"The run did not end within {self._stop_grace_s:g} s of Stop and was abandoned."
-            " What it started may still be going on."
-        )
-        self._writer.emit(
-            TurnError(
-                run_id=run.run_id,
-                scope="stop",
-                message=message,
-                recoverable=True,
-                error_kind="abandoned",
-            )
-        )
-        await self._end(run, reason, None)
-
-
-def _warning(text: str) -> TurnError:
-    return TurnError(scope="setup", message=text, recoverable=True, error_kind="setup")
+def _notice(scope: str, code: str, text: str) -> Event:
+    return TurnError(scope=scope, message=text, recoverable=True, error_kind=code)

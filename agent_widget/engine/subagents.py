@@ -1,10 +1,12 @@
-"""Sub-agents: a call of ``delegate_to_<name>`` is a run of its own inside its card."""
+"""Other agents: a call of ``delegate_to_<name>`` is a run of its own inside its card, one of
+``transfer_to_<name>`` hands the session over.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct, field
@@ -15,17 +17,24 @@ from ..core.events import AgentCompleted, AgentSpawned, Event
 from ..core.feed import actions_of
 from ..core.messages import Conversation, Message, user_message
 from ..core.reducer import session_reducer
+from ..core.replay import call_failure
 from ..core.state import SessionState, empty_state
 from ..providers.base import Model
-from ..tools.base import CallText, Kind, TextBlock, Tool, ToolContext, ToolOutput
+from ..tools.base import CallText, Handoff, Kind, TextBlock, Tool, ToolContext, ToolOutput
 from ..tools.registry import register
+from ..tools.results import result_output
+from .handoff import Handover
 from .loop import run_loop
 from .ports import Ports, toolset_of
-from .toolrun import Delegate, cancellation, open_calls
+from .toolrun import Delegate, left_open
 
+MAIN: Final = "main"
+"""The name of the session's own agent."""
 PREFIX: Final = "delegate_to_"
+TRANSFER_PREFIX: Final = "transfer_to_"
 MAX_DEPTH: Final = 3
-"""How deep sub-agents may call sub-agents; each of their runs has its own limit of steps."""
+"""How deep sub-agents may call sub-agents; each of their runs has its own limit of steps,
+and one run of the session starts at most ``MAX_AGENT_RUNS`` of them."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,48}\Z")
 _PARAMETERS: Final[Mapping[str, Any]] = {
@@ -34,13 +43,25 @@ _PARAMETERS: Final[Mapping[str, Any]] = {
     "required": ["task"],
     "additionalProperties": False,
 }
+_NO_PARAMETERS: Final[Mapping[str, Any]] = {
+    "type": "object",
+    "properties": {},
+    "additionalProperties": False,
+}
+_NO_HANDOFF: Final = (
+    "A helper cannot hand the conversation over: its caller waits for its answer. Answer with what"
+    " you have, and say who should go on."
+)
 
 
 class Agent(Struct, frozen=True):
-    """A helper that the session's model can hand a task to.
+    """A helper that the session's model can hand a task to, or the whole conversation.
 
-    ``name`` matches ``[A-Za-z0-9_-]{1,48}``; ``tools`` None means the session's own tools without
-    its helpers; ``model`` None means the session's model. Its questions go to the same person.
+    ``name`` matches ``[A-Za-z0-9_-]{1,48}`` and is not ``main``; ``tools`` None means the session's
+    own tools without its helpers; ``model`` None means the session's model. Its questions go to
+    the same person. ``max_steps`` bounds the run of one task. With ``handoff`` the model has
+    ``transfer_to_<name>`` in place of ``delegate_to_<name>``, and the agent tools to hand over to
+    ``main`` and to the others that have it.
     """
 
     name: str
@@ -49,11 +70,75 @@ class Agent(Struct, frozen=True):
     tools: Sequence[Tool] | None = None
     model: Model | None = None
     max_steps: int = field(default=20)
+    handoff: bool = False
 
     def __post_init__(self) -> None:
-        if not _NAME.match(self.name):
-            advice = "Use 1 to 48 letters, digits, '-' or '_'."
+        if self.name == MAIN or not _NAME.match(self.name):
+            advice = f"Use 1 to 48 letters, digits, '-' or '_', and not {MAIN!r}."
             raise InvalidOptions(f"The agent name {self.name!r} is not allowed.", advice=advice)
+
+
+def agent_tools(agents: Iterable[Agent]) -> list[Tool]:
+    """The tools through which the session's own agent reaches ``agents``, in their order."""
+    return [_transfer(agent) if agent.handoff else AgentTool(agent) for agent in agents]
+
+
+def transfer_tools(own: Agent, agents: Iterable[Agent]) -> list[Tool]:
+    """The tools through which ``own`` hands over to the session's own agent and to others."""
+    if not own.handoff:
+        return []
+    others = [agent for agent in agents if agent.handoff and agent.name != own.name]
+    return [TransferTool(MAIN, "The assistant the user began with."), *map(_transfer, others)]
+
+
+def own_tools(agent: Agent, tools: Iterable[Tool]) -> Sequence[Tool]:
+    """The tools of ``agent`` in a session that has ``tools``."""
+    if agent.tools is not None:
+        return agent.tools
+    return [tool for tool in tools if not isinstance(tool, Delegate | TransferTool)]
+
+
+class TransferTool:
+    """A tool that hands the session to the agent of a name."""
+
+    def __init__(self, agent: str, description: str) -> None:
+        self._agent = agent
+        self._description = description
+
+    @property
+    def name(self) -> str:
+        return TRANSFER_PREFIX + self._agent
+
+    @property
+    def description(self) -> str:
+        return f"Hand the conversation over to the agent {self._agent}. {self._description}"
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        return _NO_PARAMETERS
+
+    @property
+    def read_only(self) -> bool:
+        return True  # the agent's own calls ask
+
+    @property
+    def kind(self) -> Kind:
+        return "read"
+
+    def validate(self, args: object) -> Mapping[str, Any]:
+        if args == {}:
+            return {}
+        raise InvalidArgs(self.name, (f"expected no arguments, got {args!r}",))
+
+    def describe(self, _args: Mapping[str, Any]) -> CallText:
+        return CallText(f"Hand over to {self._agent}")
+
+    async def execute(self, _args: Mapping[str, Any], _context: ToolContext) -> ToolOutput:
+        return result_output(Handoff(self._agent))
+
+
+def _transfer(agent: Agent) -> TransferTool:
+    return TransferTool(agent.name, agent.description)
 
 
 class AgentTool(Delegate):
@@ -97,25 +182,42 @@ class AgentTool(Delegate):
         """Run the agent on ``task``; its last answer is the call's output."""
         if ports.depth >= MAX_DEPTH:
             raise ToolFailure(f"Helpers may be nested {MAX_DEPTH} deep, and this would be deeper.")
+        ports.agent_runs.require_one()
         nested = _NestedRun(ports, self._agent, call_id, args["task"])
-        ports.emit(AgentSpawned(tool_call_id=call_id, name=self._agent.name))
+        name = self._agent.name
+        spawned = AgentSpawned(tool_call_id=call_id, name=name)
+        await ports.commit("agent_run", {"tool_call_id": call_id, "name": name}, spawned)
         try:
             reason = await run_loop(nested.ports)
         except asyncio.CancelledError:
-            for call, agent_id in open_calls(nested.state):
-                nested.ports.emit(cancellation(call, agent_id))
-            _ended(ports, call_id, "aborted")
+            await _ended(ports, call_id, "aborted", left_open(nested.state, call_id))
             raise
         except ModelError as error:
-            _ended(ports, call_id, "error", error.message)
-            raise ToolFailure(f"The helper {self._agent.name} failed: {error.message}") from error
-        _ended(ports, call_id, "completed")
+            await _ended(ports, call_id, "error", message=error.message)
+            raise ToolFailure(f"The helper {name} failed: {error.message}") from error
+        await _ended(ports, call_id, "completed")
         text = nested.last_text or f"({self._agent.name} gave no answer: {reason})"
         return ToolOutput((TextBlock(text, audience="all"),))
 
 
-def _ended(ports: Ports, call_id: str, outcome: Any, message: str | None = None) -> None:
-    ports.emit(AgentCompleted(tool_call_id=call_id, outcome=outcome, message=message))
+async def _nothing_waits(_step: int) -> None:
+    """What a person sends goes to the session's own agent."""
+
+
+async def _is_over() -> bool:
+    return False
+
+
+async def _ended(
+    ports: Ports,
+    call_id: str,
+    outcome: Any,
+    calls: Sequence[dict[str, Any]] = (),
+    message: str | None = None,
+) -> None:
+    told = AgentCompleted(tool_call_id=call_id, outcome=outcome, message=message)
+    data = {"tool_call_id": call_id, "outcome": outcome, "message": message, "open_calls": [*calls]}
+    await ports.commit("agent_run", data, *map(call_failure, calls), told)
 
 
 class _NestedRun:
@@ -126,9 +228,7 @@ class _NestedRun:
         self._call_id = call_id
         self._task = user_message(f"{call_id}-task", task)
         self.state: SessionState = empty_state()
-        given = agent.tools
-        own = [tool for tool in outer.toolset().tools if not isinstance(tool, Delegate)]
-        toolset = toolset_of(register(own if given is None else given))
+        toolset = toolset_of(register(own_tools(agent, outer.toolset().tools)))
         self.ports: Ports = replace(
             outer,
             model=agent.model or outer.model,
@@ -138,6 +238,10 @@ class _NestedRun:
             emit=self._emit,
             commit=self._commit,
             max_steps=agent.max_steps,
+            dispatching=asyncio.Lock(),
+            before_request=_nothing_waits,
+            goes_on=_is_over,
+            handover=Handover(refusal=_NO_HANDOFF),
             agent=agent.name,
             depth=outer.depth + 1,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -29,7 +29,6 @@ from ..core.events import (
     ToolStarted,
     TurnError,
 )
-from ..core.messages import ToolPart
 from ..core.state import SessionState
 from ..policy.options import Ruling
 from ..policy.permission import Decision, Question
@@ -58,7 +57,8 @@ class ProposedCall(Struct, frozen=True):
 
     def to_wire(self) -> dict[str, Any]:
         event = self.event
-        return {"type": "tool", "id": self.call_id, "name": self.name, "input": event.args}
+        call = {"type": "tool", "id": self.call_id, "name": self.name, "input": event.args}
+        return {**call, "text": event.text, "language": event.language}
 
 
 class Outcome(Struct, frozen=True):
@@ -119,9 +119,10 @@ async def tool_batch(ports: Ports, calls: tuple[ProposedCall, ...]) -> None:
                 ports.emit(ToolProgress(tool_call_id=call.call_id, message=None))
             await run_call(ports, call, calls[index + 1 :])
     else:
+        tasks: list[asyncio.Task[None]] = []
         async with asyncio.TaskGroup() as group:
             for call in calls:
-                group.create_task(run_call(ports, call))
+                tasks.append(group.create_task(run_call(ports, call, earlier=tuple(tasks))))
 
 
 def _asks(ports: Ports, call: ProposedCall) -> bool:
@@ -130,17 +131,23 @@ def _asks(ports: Ports, call: ProposedCall) -> bool:
     return ports.permissions.ruling(call.tool, call.args).verdict == "ask"
 
 
-async def run_call(ports: Ports, call: ProposedCall, later: tuple[ProposedCall, ...] = ()) -> None:
+async def run_call(
+    ports: Ports,
+    call: ProposedCall,
+    later: tuple[ProposedCall, ...] = (),
+    earlier: tuple[asyncio.Task[None], ...] = (),
+) -> None:
     """Prepare, execute and finalize one call. Only cancellation gets out of here.
 
-    ``later`` are the calls of the same answer that come after it.
+    ``later`` are the calls of the same answer that come after it, ``earlier`` those before it that
+    run at the same time.
     """
     prepared = await _prepare(ports, call, later)
     if isinstance(prepared, Outcome):
         await _finalize(ports, call, prepared, None)
         return
     started_ms = ports.clock_ms()
-    outcome = await _execute(ports, prepared)
+    outcome = await _execute(ports, prepared, earlier)
     if prepared.args is not call.args and outcome.output is not None:
         outcome = replace(outcome, output=_with_edit(prepared, outcome.output))
     await _finalize(ports, call, outcome, max(0, ports.clock_ms() - started_ms))
@@ -305,16 +312,20 @@ async def _decided(
     )
     data = {
         "tool_call_id": call.call_id,
+        "name": call.name,
         "decision": decision,
         "source": source,
         "matched_rule": rule,
         "reason": reason,
         "edited_args": call.args if edited else None,
+        "text": call.text.text if edited else None,
     }
     await ports.commit("permission_decided", data, event)
 
 
-async def _execute(ports: Ports, call: ProposedCall) -> Outcome:
+async def _execute(
+    ports: Ports, call: ProposedCall, earlier: tuple[asyncio.Task[None], ...]
+) -> Outcome:
     assert call.tool is not None
     live = _LiveCall(ports, call.call_id)
     ports.emit(ToolStarted(tool_call_id=call.call_id, name=call.name))
@@ -328,7 +339,12 @@ async def _execute(ports: Ports, call: ProposedCall) -> Outcome:
     try:
         if isinstance(call.tool, Delegate):
             return Outcome(output=await call.tool.run_within(ports, call.call_id, call.args))
-        return Outcome(output=await call.tool.execute(call.args, context))
+        output = await call.tool.execute(call.args, context)
+        if output.handoff is not None:
+            if earlier:  # of two handoffs the first in call order stands, whichever was faster
+                await asyncio.wait(earlier)
+            ports.handover.require(output.handoff)
+        return Outcome(output=output)
     except asyncio.CancelledError:
         context.cancelled.set()
         raise
@@ -435,26 +451,24 @@ class _LiveCall:
 
 # --- calls that a Stop leaves open -------------------------------------------------------------
 
-OpenCall: TypeAlias = tuple[ToolPart, str | None]
 
+def left_open(state: SessionState, agent_id: str | None = None) -> list[dict[str, Any]]:
+    """The calls that the end of a run leaves open, as its record lists them, innermost first.
 
-def open_calls(state: SessionState, agent_id: str | None = None) -> list[OpenCall]:
-    """Open calls, each with the id of the delegate call it runs in, innermost first."""
-    found: list[OpenCall] = []
+    ``agent_id`` is the id of the delegate call whose run ``state`` is (None: the session's).
+    """
+    found: list[dict[str, Any]] = []
     for message in state.messages[-2:]:  # calls of earlier steps are closed
         for call in message.tool_calls:
             if call.agent is not None:
-                found += open_calls(call.agent, call.id)
+                found += left_open(call.agent, call.id)
             if call.is_open:
-                found.append((call, agent_id))
+                found.append(
+                    {
+                        "tool_call_id": call.id,
+                        "error_type": "cancelled",
+                        "message": "Cancelled by the user.",
+                        "agent_id": agent_id,
+                    }
+                )
     return found
-
-
-def cancellation(call: ToolPart, agent_id: str | None) -> ToolFailed:
-    """The end of a call that a Stop cut short."""
-    return ToolFailed(
-        tool_call_id=call.id,
-        error_type="cancelled",
-        message="Cancelled by the user.",
-        agent_id=agent_id,
-    )

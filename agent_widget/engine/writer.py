@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from ..core.errors import SessionError
-from ..core.events import Event
+from ..core.events import Event, StorageChanged
 from ..core.ids import Clock, IdSource
-from ..store.base import Record, RecordKind, SessionStore
+from ..core.records import Record, RecordKind
+from ..store.base import SessionStore
 from ..view.model import SessionView
 from ..view.project import project
+from .recorder import HERE, Here, Recorder
 
 T = TypeVar("T")
 Listener = Callable[[Event, SessionView], None]
+Told = Event | tuple[Event, SessionView]
+"""An event, with the view it is folded into where that is not the one before it."""
+Fact = tuple[dict[str, Any], Iterable[Told]]
+"""The data of a record, and the events that tell it."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -26,19 +32,20 @@ class Writer:
 
     ``view`` is immutable and may be read from any thread. Listeners are called in the order they
     came, on the engine's thread; what one raises is logged and reaches neither the others nor
-    the run.
+    the run. ``stream_id`` names this stream of events, in which ``seq`` counts from 0.
     """
 
     def __init__(
         self, session_id: str, store: SessionStore, clock_ms: Clock, new_id: IdSource
     ) -> None:
         self.session_id = session_id
+        self.stream_id = new_id("v")
         self.view = SessionView(session_id=session_id)
-        self._store = store
+        self.recorder = Recorder(
+            store, session_id, clock_ms, new_id, on_change=self._storage_changed
+        )
         self._clock_ms = clock_ms
-        self._new_id = new_id
         self._seq = 0
-        self._last_entry: str | None = None
         self._lock = asyncio.Lock()
         self._listeners: list[Listener] = []
 
@@ -52,40 +59,68 @@ class Writer:
 
         return unsubscribe
 
-    async def commit(self, kind: RecordKind, data: dict[str, Any], *events: Event) -> None:
+    async def commit(self, kind: RecordKind, data: dict[str, Any], *events: Event) -> Record:
         """Store a fact, then fold and publish ``events``; all of it or nothing.
 
         A cancelled caller still gets a whole commit before the cancellation goes on. Raises
         SessionError STORAGE_ERROR when the store refuses; then nothing has changed.
         """
-        await uncancelled(self._commit(kind, data, events))
+        return await self.commit_made(kind, lambda: (data, events))
+
+    async def commit_made(
+        self, kind: RecordKind, make: Callable[[], Fact], *, after: str | Here | None = HERE
+    ) -> Record:
+        """Like ``commit``, of what ``make()`` says when it is this fact's turn.
+
+        What it reads is then what holds; what it raises refuses the fact. ``after`` is the entry
+        that the record follows, where that is not the leaf.
+        """
+        return await uncancelled(self._commit(kind, make, after))
 
     async def _commit(
-        self, kind: RecordKind, data: dict[str, Any], events: tuple[Event, ...]
-    ) -> None:
+        self, kind: RecordKind, make: Callable[[], Fact], after: str | Here | None
+    ) -> Record:
         async with self._lock:
-            record = Record(self._new_id("e"), self._last_entry, self._clock_ms(), kind, data)
-            try:
-                await self._store.append(self.session_id, record)
-            except Exception as error:
-                message = f"The {kind} record could not be stored: {error}"
-                raise SessionError(
-                    "STORAGE_ERROR", message, advice="Nothing was changed; try again."
-                ) from error
-            self._last_entry = record.id
-            for event in events:
-                self.emit(event)
+            data, events = make()
+            record = await self.recorder.append(kind, data, after)
+            self.tell(events)
+            return record
 
-    def emit(self, event: Event) -> None:
-        """Stamp, fold and publish ``event``. Only streaming progress comes without a record."""
+    def tell(self, events: Iterable[Told]) -> None:
+        """Fold and publish ``events`` in order."""
+        for told in events:
+            if isinstance(told, tuple):
+                self.emit(*told)
+            else:
+                self.emit(told)
+
+    def emit(self, event: Event, view: SessionView | None = None) -> None:
+        """Stamp, fold and publish ``event``. Only streaming progress comes without a record.
+
+        ``view`` is what is seen after it, where it cannot be folded from the event alone.
+        """
         stamped = replace(event, session_id=self.session_id, seq=self._seq, ts=self._clock_ms())
         self._seq += 1
-        self.view = project(self.view, stamped)
+        self.view = project(self.view if view is None else view, stamped)
         for listener in tuple(self._listeners):
             try:
                 listener(stamped, self.view)
             except Exception:  # noqa: BLE001  # a listener is not ours
                 _log.exception("a listener failed on %s", stamped.type)
+
+    def _storage_changed(self) -> None:
+        self.emit(self.storage_event())
+
+    def storage_event(self) -> StorageChanged:
+        """Where the session is kept now, and what is wrong with that."""
+        pen = self.recorder
+        return StorageChanged(
+            label=pen.store.label,
+            is_durable=pen.store.is_durable,
+            trouble=pen.trouble,
+            waiting_count=pen.waiting_count,
+            read_only=pen.read_only,
+        )
 
 
 async def uncancelled(work: Coroutine[Any, Any, T]) -> T:

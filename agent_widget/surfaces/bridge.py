@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, Protocol, get_args
 
 from ..core.errors import SessionError
 from ..core.events import (
@@ -20,11 +20,15 @@ from ..core.events import (
     ModelChanged,
     PermissionDecided,
     PermissionRequested,
+    QueueName,
     RunSettled,
     SessionEnded,
     SessionReset,
+    StorageChanged,
+    TreeNavigated,
 )
 from ..engine.session import Session
+from ..policy.input import requested_change
 from ..view.model import SessionView
 from ..view.patch import diff
 from ..view.protocol import PROTOCOL
@@ -38,11 +42,14 @@ BOUNDARIES: Final = (
     SessionReset,
     SessionEnded,
     ModelChanged,
+    StorageChanged,
+    TreeNavigated,
 )
 """Events after which the snapshot trait is written: a question opens or closes, a run rests."""
 
 _log = logging.getLogger(__name__)
 Content = Mapping[str, Any]
+Command = Callable[[Content], Awaitable[dict[str, Any] | None]]
 
 
 class Transport(Protocol):
@@ -71,7 +78,7 @@ class Bridge:
         loop: asyncio.AbstractEventLoop,
         on_greeting: Callable[[], None] = lambda: None,
     ) -> None:
-        self.epoch = session.session_id
+        self.epoch = session.stream_id
         self.seq = 0
         self.views: set[str] = set()
         self._session = session
@@ -83,6 +90,19 @@ class Bridge:
         self._timer: asyncio.TimerHandle | None = None
         self._is_at_boundary = False
         self._tasks: set[asyncio.Task[None]] = set()
+        self._commands: Mapping[str, Command] = {
+            "send": self._say,
+            "stop": self._stop,
+            "retry": self._retry,
+            "reset": self._reset,
+            "decide": self._decide,
+            "dismiss": self._dismiss,
+            "edit": self._edit,
+            "branch": self._branch,
+            "edit_waiting": self._edit_waiting,
+            "remove_waiting": self._remove_waiting,
+            "set_input_policy": self._set_input_policy,
+        }
         self._unsubscribe = session.subscribe(self._on_event)
 
     def close(self) -> None:
@@ -178,30 +198,63 @@ class Bridge:
             self._send(reply)
 
     async def _carry_out(self, content: Content) -> dict[str, Any]:
-        session = self._session
-        match content.get("name"):
-            case "send":
-                text: Any = content.get("text")
-                await session.send(text, self._transport.click_context())
-                last = session.messages[-1]
-                return {"message_id": last.id}
-            case "stop":
-                await session.stop()
-            case "retry":
-                await session.retry(self._transport.click_context())
-            case "reset":
-                await session.reset()
-            case "decide":
-                pid, reason = str(content.get("pid")), content.get("reason")
-                session.decide(
-                    pid,
-                    content.get("decision"),
-                    str(reason) if reason else None,
-                    args=content.get("args"),
-                    rules=content.get("rules"),
-                )
-            case "dismiss":
-                session.dismiss(str(content.get("nid")))
-            case other:
-                raise SessionError("INVALID_INPUT", f"There is no command {other!r}.")
-        return {}
+        """Do what a command asks; returns what its receipt carries."""
+        name = content.get("name")
+        command = self._commands.get(name) if isinstance(name, str) else None
+        if command is None:
+            raise SessionError("INVALID_INPUT", f"There is no command {name!r}.")
+        return await command(content) or {}
+
+    async def _say(self, content: Content) -> dict[str, Any]:
+        queue = content.get("queue", "steering")
+        if queue not in get_args(QueueName):
+            raise SessionError("INVALID_INPUT", f"There is no queue {queue!r}.")
+        context = self._transport.click_context()
+        sent = await self._session.submit(content.get("text"), queue, context)
+        receipt = {"message_id": sent.message_id}
+        return receipt if sent.queue is None else {**receipt, "queue": sent.queue}
+
+    async def _stop(self, _content: Content) -> None:
+        await self._session.stop(grace_s=0.0)  # who presses Stop means now
+
+    async def _retry(self, _content: Content) -> None:
+        await self._session.retry(self._transport.click_context())
+
+    async def _reset(self, _content: Content) -> None:
+        await self._session.reset()
+
+    async def _decide(self, content: Content) -> None:
+        reason = content.get("reason")
+        self._session.decide(
+            str(content.get("pid")),
+            content.get("decision"),
+            str(reason) if reason else None,
+            args=content.get("args"),
+            rules=content.get("rules"),
+        )
+
+    async def _dismiss(self, content: Content) -> None:
+        self._session.dismiss(str(content.get("nid")))
+
+    async def _edit(self, content: Content) -> dict[str, Any]:
+        context = self._transport.click_context()
+        mid, text = str(content.get("mid")), content.get("text")
+        _, message_id = await self._session.tree.edit(mid, text, context)
+        return {"message_id": message_id}
+
+    async def _branch(self, content: Content) -> None:
+        index = content.get("index")
+        if not isinstance(index, int) or isinstance(index, bool):
+            raise SessionError("INVALID_INPUT", f"{index!r} is no whole number.")
+        await self._session.tree.switch(str(content.get("mid")), index)
+
+    async def _edit_waiting(self, content: Content) -> None:
+        await self._session.inputs.edit(str(content.get("mid")), content.get("text"))
+
+    async def _remove_waiting(self, content: Content) -> dict[str, Any]:
+        (removed,) = await self._session.inputs.withdraw([str(content.get("mid"))])
+        return {"text": removed}
+
+    async def _set_input_policy(self, content: Content) -> None:
+        change = requested_change({"mode": content.get("mode"), "scope": "session"})
+        await self._session.inputs.set_policy(change)

@@ -1,94 +1,47 @@
 """AgentWidget: the chat in a notebook.
 
-The widget declares traits and forwards; ``_Chat`` holds the session, the bridge and the host's
+The widget declares traits and forwards; ``Chat`` holds the session, the bridge and the host's
 ways of waiting. Clicks come through ``on_msg`` and through the kernel's tap, whichever is first.
 """
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import contextvars
 import functools
-import os
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, Literal, Self
 
 import anywidget
 import traitlets
-from msgspec.structs import replace
 
-from ..core.errors import InvalidOptions, SessionError
-from ..core.events import Todo
-from ..core.ids import TimeOrderedIds
+from ..core.errors import InvalidOptions
+from ..core.events import WhileRunning
 from ..core.messages import Conversation
 from ..core.state import SessionState
 from ..engine.approvals import AskUser
-from ..engine.permissions import Adjudicator, Permissions
+from ..engine.permissions import Adjudicator
+from ..engine.ports import System
 from ..engine.run import ActiveRun, RunResult
-from ..engine.runtime import EngineThread, engine_thread
 from ..engine.session import DEFAULT_MAX_STEPS, Session
-from ..engine.subagents import Agent, AgentTool
-from ..extend.settings import ProjectSettings, user_folder, user_rules
-from ..policy.options import default_dialect, permission_options
-from ..policy.permission import Decision
-from ..policy.rules import Problem, rules_of
+from ..engine.subagents import Agent, agent_tools
 from ..providers.base import Model
 from ..providers.catalog import resolve_model
-from ..store.memory import MemoryStore
 from ..tools.base import Tool
-from ..tools.bash import bash_tool
-from ..tools.files import file_tools
 from ..tools.notebook import notebook_tools
-from ..tools.registry import register
+from ..tools.registry import Registry, registry_of
 from ..tools.todo import Todo as ToolTodo
 from ..tools.todo import todo_tool
-from .attendant import WidgetAttendant
-from .bridge import Bridge, trait_snapshot
+from .chat import Chat
+from .defaults import HELPER, default_system, widget_permissions, workspace_tools
 from .fallback import view_as_html, view_as_markdown, view_as_text
+from .keeping import Where, kept_at
 from .kernel.context import DisplayContext
-from .kernel.host import Host, detect_host
-from .kernel.inbox import Inbox
-from .kernel.mainthread import HostThread
-from .kernel.scriptthread import main_thread
-from .kernel.tap import CommTap, install_tap
-from .kernel.waiting import refuse_deadlock, wait_async, wait_blocking
-from .paths import DiskPaths
 from .run import Run
 
-T = TypeVar("T")
-
 STATIC: Final = Path(__file__).parents[1] / "static"
-COMMAND_TIMEOUT_S: Final = 30.0
-
-DEFAULT_SYSTEM: Final = """\
-You are an assistant inside a Jupyter notebook, next to the user's data. Look before you answer: \
-list_variables and describe_variable read the user's variables, run_python runs code in the user's \
-own namespace after the user allowed it. Prefer short code whose last expression or plot shows the \
-result. read_file, list_files and search_files read the working directory, edit_file, write_file \
-and bash change it after the user allowed it. Never guess values you can read. Answer in Markdown, \
-briefly."""
-
-SECRET_FILES: Final = (
-    "read(**/.env)",
-    "read(**/.env.*)",
-    "read(**/*.pem)",
-    "read(**/*.key)",
-    "read(**/id_rsa*)",
-    "read(**/id_ed25519*)",
-    "read(**/.netrc)",
-    "read(**/credentials*)",
-)
-"""Ask rules that always hold: what reading needs no question for is not secrets."""
-
-HELPER: Final = Agent(
-    name="helper",
-    description="Hand a self-contained task to a helper agent; it sees only the task text.",
-    system="You are a helper agent. Do the task with your tools and report the result briefly.",
-)
 
 
 class AgentWidget(anywidget.AnyWidget):
@@ -98,18 +51,31 @@ class AgentWidget(anywidget.AnyWidget):
     it the offline model answers. ``tools`` are functions or ``@tool`` tools beside those of the
     notebook (``notebook=False`` leaves these out) and of ``workspace``, the folder in which file
     tools and bash work (None leaves them out); ``agents`` are helpers that the model can hand
-    tasks to. ``namespace`` is where code runs and variables are read (default: the notebook's).
+    tasks to, or the conversation. Of all of these, those named in ``allow_tools`` (None: all) and
+    not in ``exclude_tools`` are there. ``namespace`` is where code runs and variables are read
+    (default: the notebook's); ``system`` is a text, or a function from the names of the active
+    tools to one.
 
     ``permission`` is ``{"mode": ..., "rules": {"allow": [...], "ask": [...], "deny": [...]},
     "ask_user": ...}``; modes are default, accept_edits, plan, allow_all and deny_all. ``ask_user``
     (here or there) answers permission questions in code instead of a person: it gets a
     ``Question`` and returns True, False or one of the answer words. ``adjudicator`` judges calls
-    that would ask, before a person does.
+    that would ask, before a person does; without it ``AgentWidget.host_adjudicator``, which a
+    deployment may set, does so unless a mode is given. False switches both off.
 
-    Raises InvalidOptions for a model, tool or option that cannot work.
+    ``store`` is where the chat is kept: a file (``"chats.db"``), a folder, a database URL or a
+    ``SessionStore``; without it AGENT_WIDGET_STORE decides, else memory, until the kernel ends.
+    ``resume`` goes on with a stored session: its id, or ``"last"``. ``session_id`` names the
+    session and goes on with it if it is there. ``while_running`` says what happens to messages
+    sent while the agent works: ``"block"`` (default) or ``"steer"``; with ``input_control`` the
+    agent may change that itself.
+
+    Raises InvalidOptions for a model, tool or option that cannot work, SessionError
+    ``session_not_found`` for an unknown ``resume``.
     """
 
     _esm: ClassVar[Path] = STATIC / "widget.js"
+    host_adjudicator: ClassVar[Adjudicator | None] = None
     snapshot = traitlets.Dict().tag(sync=True)
 
     def __init__(  # noqa: PLR0913  # what a user may choose, all by name
@@ -118,38 +84,60 @@ class AgentWidget(anywidget.AnyWidget):
         *,
         tools: Iterable[Tool | Callable[..., Any]] = (),
         agents: Sequence[Agent] = (HELPER,),
-        system: str | None = None,
+        allow_tools: Sequence[str] | None = None,
+        exclude_tools: Sequence[str] = (),
+        system: System = None,
         ask_user: AskUser | None = None,
         permission: Mapping[str, Any] | None = None,
-        adjudicator: Adjudicator | None = None,
+        adjudicator: Adjudicator | Literal[False] | None = None,
         base_url: str | None = None,
         api_key: str | Callable[[], str] | None = None,
         namespace: dict[str, Any] | None = None,
         notebook: bool = True,
         workspace: str | Path | None = ".",
         max_steps: int = DEFAULT_MAX_STEPS,
+        store: Where = None,
+        resume: str | None = None,
+        session_id: str | None = None,
+        while_running: WhileRunning | None = None,
+        input_control: bool = False,
         **unknown: object,
     ) -> None:
         _refuse_unknown(unknown)
         ask_user = _one_ask_user(ask_user, permission)
+        if while_running not in (None, "block", "steer"):
+            advice = "Use 'block' or 'steer'."
+            raise InvalidOptions(f"while_running={while_running!r} is no rule.", advice=advice)
+        kept = kept_at(store, resume, session_id)
         root = None if workspace is None else Path(workspace)
-        permissions, problems = _permissions(permission, adjudicator, root or Path())
+        permissions, problems = widget_permissions(
+            permission, adjudicator, type(self).host_adjudicator, root or Path()
+        )
         client = resolve_model(model, base_url=base_url, api_key=api_key)
-        own = [*(notebook_tools(namespace) if notebook else ()), *_workspace_tools(root)]
+        own = [*(notebook_tools(namespace) if notebook else ()), *workspace_tools(root)]
         own.append(todo_tool(self._show_todos))
-        helpers = [AgentTool(agent) for agent in agents]
-        registry = register([*own, *tools, *helpers])
+        helpers = agent_tools(agents)
+
+        def registry_with(given: Iterable[Tool | Callable[..., Any]]) -> Registry:
+            sdk = [*given, *helpers]
+            return registry_of(builtin=own, sdk=sdk, allow=allow_tools, exclude=exclude_tools)
+
+        registry = registry_with(tools)
+        self._registry_with = registry_with
         session = functools.partial(
             Session,
             model=client,
             tools=registry,
-            system=system or DEFAULT_SYSTEM,
+            agents=agents,
+            system=system or default_system,
             permissions=permissions,
             ask_user=ask_user,
             max_steps=max_steps,
+            while_running=while_running,
+            input_control=input_control,
             warnings=(*registry.warnings, *map(str, problems)),
         )
-        self._chat = _Chat(session, self, has_ask_user=ask_user is not None)
+        self._chat = Chat(session, self, kept, has_ask_user=ask_user is not None)
         super().__init__(snapshot=self._chat.first_snapshot())
         self._chat.connect()
 
@@ -160,7 +148,9 @@ class AgentWidget(anywidget.AnyWidget):
     ) -> Run:
         """Say something and return at once; the run goes on by itself.
 
-        Raises SessionError INPUT_BLOCKED while a run is under way, INVALID_INPUT for blank text.
+        While a run is under way it waits for that run's next step, if the input policy is
+        ``steer``. Raises SessionError INPUT_BLOCKED if it is ``block``, INVALID_INPUT for blank
+        text.
         """
         if isinstance(content, dict):
             return super().send(content, buffers)  # type: ignore[no-any-return]
@@ -170,6 +160,37 @@ class AgentWidget(anywidget.AnyWidget):
         """Say something and wait for the answer: ``send(text).result()``."""
         self._chat.require_waitable()
         return self.send(text).result(timeout_s)
+
+    def steer(self, text: str) -> str:
+        """Say something that the agent sees before its next step; returns the message's id.
+
+        Whatever the input policy says: it is code that says it. At rest it waits for the next run.
+        """
+        return self._chat.enqueue(text, "steering")
+
+    def follow_up(self, text: str) -> str:
+        """Say something for when the run would end; returns the message's id."""
+        return self._chat.enqueue(text, "follow_up")
+
+    def edit(self, message_id: str, text: str) -> Run:
+        """Say an earlier message anew, on a branch beside the old one.
+
+        What was done before stays done: variables, files and money are not undone by a branch.
+        Raises SESSION_BUSY while a run is under way, ``tree.not_found`` for an unknown message.
+        """
+
+        async def admit(session: Session, context: contextvars.Context) -> ActiveRun:
+            return (await session.tree.edit(message_id, text, context))[0]
+
+        return self._chat.start(admit)
+
+    def fork(self, message_id: str | None = None) -> str:
+        """Make a new session of the conversation, up to and with a message; returns its id.
+
+        Open it with ``AgentWidget(store=..., resume=<id>)``. This session does not change.
+        """
+        forked: str = self._chat.command(lambda: self.session.tree.fork(message_id))
+        return forked
 
     def stop(self) -> None:
         """Stop the run under way; harmless when nothing runs. Text so far stays."""
@@ -183,12 +204,33 @@ class AgentWidget(anywidget.AnyWidget):
         """Start over with an empty conversation. Raises SESSION_BUSY while a run is under way."""
         self._chat.command(self._chat.session.reset)
 
+    def refresh_tools(self, tools: Iterable[Tool | Callable[..., Any]]) -> None:
+        """Put ``tools`` in the place of those given before, from the model's next step on.
+
+        New ones are active, what was switched off stays off. Raises InvalidOptions for what is no
+        tool; then nothing has changed.
+        """
+        registry = self._registry_with(tools)
+        self._chat.command(lambda: self._chat.session.refresh_tools(registry))
+
     def close(self) -> None:
         """Stop what runs, end the session, close the view. Harmless twice."""
-        chat: _Chat | None = self.__dict__.get("_chat")  # None: construction failed
+        chat: Chat | None = self.__dict__.get("_chat")  # None: construction failed
         if chat is not None and not sys.is_finalizing():  # then the engine's thread is gone
             chat.close()
         super().close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.close)
 
     # --- looking -------------------------------------------------------------------------------
 
@@ -239,156 +281,6 @@ class AgentWidget(anywidget.AnyWidget):
         return None if displayed is None else displayed.context.copy()
 
 
-class _Chat:
-    """What an AgentWidget does, apart from its traits."""
-
-    def __init__(
-        self, session: Callable[..., Session], widget: AgentWidget, *, has_ask_user: bool
-    ) -> None:
-        self.displayed: DisplayContext | None = None
-        self.host: Host = detect_host()
-        self.main: HostThread = main_thread(self.host)
-        self.tap: CommTap | None = install_tap(self.host)
-        self.engine: EngineThread = engine_thread()
-        self.inbox = Inbox(self._deliver)
-        self._widget = widget
-        self._bridge: Bridge | None = None
-        self._has_ask_user = has_ask_user
-        self._attendant = WidgetAttendant(
-            self.host,
-            has_page=lambda: self._bridge is not None and bool(self._bridge.views),
-            was_displayed=lambda: self.displayed is not None,
-            answer=self._answer,
-        )
-        self.session = session(
-            store=MemoryStore(),
-            main=self.main,
-            clock_ms=clock_ms,
-            new_id=TimeOrderedIds(clock_ms),
-            attendant=self._attendant,
-        )
-        self.command(self.session.open)
-
-    def first_snapshot(self) -> dict[str, Any]:
-        return trait_snapshot(self.session.session_id, 0, self.session.view)
-
-    def connect(self) -> None:
-        """Join session and browser, once the widget has its comm."""
-        self._bridge = Bridge(
-            self.session, self._widget, self.engine.loop, self._attendant.page_greeted
-        )
-        self._widget.on_msg(self._on_msg)
-        comm = self._widget.comm
-        if self.tap is not None and comm is not None:
-            self.tap.watch(comm.comm_id, self.inbox)
-
-    def close(self) -> None:
-        comm = self._widget.comm
-        if self.tap is not None and comm is not None:
-            self.tap.unwatch(comm.comm_id)
-        self.command(self.session.close)
-        if self._bridge is not None:
-            self.engine.call_soon(self._bridge.close)
-
-    def show_todos(self, items: Iterable[ToolTodo]) -> None:
-        """Show the plan; called on the thread of the todo tool."""
-        shown = tuple(Todo(item.content, item.status) for item in items)
-        self.engine.call_soon(self.session.show_todos, shown)
-
-    # --- commands from code --------------------------------------------------------------------
-
-    def start(self, admit: Callable[[Session, contextvars.Context], Any]) -> Run:
-        """Admit a run; its tools see the caller's context, so their output is this cell's."""
-        context = contextvars.copy_context()
-        active: ActiveRun = self.command(lambda: admit(self.session, context))
-        return Run(active.run_id, active.future, self)
-
-    def command(self, work: Callable[[], Any]) -> Any:
-        """Run ``work()`` on the engine's loop and wait for its answer, which needs no click."""
-        if self.engine.is_current:
-            raise SessionError(
-                "wrong_thread",
-                "This was called on the engine's own thread, which it would block.",
-                advice="In an async tool, await the session's method instead.",
-            )
-        return self.engine.submit(work).result(COMMAND_TIMEOUT_S)
-
-    def stop(self) -> None:
-        with contextlib.suppress(SessionError):  # nothing runs: fine
-            self.command(self.session.stop)
-
-    def stop_run(self, run_id: str) -> None:
-        def stop_if_current() -> None:
-            if self.session.run_id == run_id:
-                self.engine.submit(self.session.stop)
-
-        self.engine.call_soon(stop_if_current)
-
-    # --- waiting -------------------------------------------------------------------------------
-
-    def require_waitable(self) -> None:
-        """Raises WaitRefused where a waiting cell would keep the click from arriving."""
-        refuse_deadlock(self.host, needs_click=not self._has_ask_user)
-
-    def wait(self, future: Future[RunResult], timeout_s: float | None) -> RunResult:
-        if not future.done():
-            self.require_waitable()
-        with self._attendant.waiting():
-            return wait_blocking(
-                future,
-                main=self.main,
-                on_interrupt=self._interrupted,
-                tap=self.tap,
-                tick=self._attendant.tick,
-                timeout_s=timeout_s,
-            )
-
-    async def wait_async(self, future: Future[RunResult]) -> RunResult:
-        if not future.done():
-            self.require_waitable()
-        with self._attendant.waiting():
-            return await wait_async(
-                future,
-                main=self.main,
-                on_interrupt=self._interrupted,
-                tick=self._attendant.tick,
-            )
-
-    def _interrupted(self) -> None:
-        self.engine.submit(self.session.stop)
-
-    # --- messages of the browser ---------------------------------------------------------------
-
-    def _on_msg(self, _widget: object, content: object, buffers: object) -> None:
-        self.inbox.receive(content, buffers, "on_msg")
-
-    def _deliver(self, content: dict[str, Any], _buffers: object, _path: str) -> None:
-        if self._bridge is not None:
-            self.engine.call_soon(self._bridge.receive, content)
-
-    def _answer(self, permission_id: str, decision: Decision) -> None:
-        def decide() -> None:
-            with contextlib.suppress(SessionError):  # answered elsewhere meanwhile
-                self.session.answer(permission_id, decision)
-
-        self.engine.call_soon(decide)
-
-
-def _workspace_tools(root: Path | None) -> list[Tool]:
-    """File tools and bash for ``root``; without bash where no shell is installed."""
-    if root is None:
-        return []
-    tools: list[Tool] = [*file_tools(root)]
-    with contextlib.suppress(InvalidOptions):
-        tools.append(bash_tool(root, shell=default_dialect(os.name)))
-    return tools
-
-
-def clock_ms() -> int:
-    """Milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000
-
-
 def _without_text(bundle: Mapping[str, Any]) -> dict[str, Any]:
     return {kind: data for kind, data in bundle.items() if kind != "text/plain"}
 
@@ -409,22 +301,6 @@ def _one_ask_user(ask_user: AskUser | None, permission: Mapping[str, Any] | None
         advice = "Pass a function that gets a Question and returns True, False or an answer word."
         raise InvalidOptions(f"ask_user is {chosen!r}, which cannot be called.", advice=advice)
     return chosen
-
-
-def _permissions(
-    option: Mapping[str, Any] | None, adjudicator: Adjudicator | None, root: Path
-) -> tuple[Permissions, tuple[Problem, ...]]:
-    """What lets calls run here: code's own rules, the user's, the project's; and what is wrong."""
-    given = permission_options(option, host_shell=default_dialect(os.name))
-    user = user_folder()
-    project = ProjectSettings(root, user)
-    own, own_problems = user_rules(user)
-    shared, shared_problems = project.rules()
-    secrets = rules_of(ask=SECRET_FILES)
-    options = replace(given, rules=given.rules.joined(own, shared, secrets))
-    paths = DiskPaths(root)
-    permissions = Permissions(options, paths, project=project, adjudicator=adjudicator)
-    return permissions, (*own_problems, *shared_problems)
 
 
 if not (STATIC / "widget.js").exists():  # pragma: no cover - only in an unbuilt checkout

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,10 +21,10 @@ from ..core.reducer import session_reducer
 from ..core.resumable import resumable
 from ..core.wire import messages_from_wire, messages_to_wire, state_from_wire, state_to_wire
 from ..tools.registry import active_names, refreshed_names
+from . import input_suites, tree_suites
+from .matching import differences
 
 Vector = Mapping[str, Any]
-OPTIONAL_TOOL_KEYS: Final = ("prompt", "error")
-"""Keys of a tool part that are compared only when the vector lists them."""
 
 
 def run_reducer(vector: Vector) -> list[str]:
@@ -64,61 +63,33 @@ def run_set_active(vector: Vector) -> list[str]:
     return differences(vector["then"]["active"], list(active), "active")
 
 
+def run_steering(vector: Vector) -> list[str]:
+    """What a ``steering.apply`` vector finds wrong; empty when it holds.
+
+    A failed write gives the store's own error: what is compared is that nothing has changed.
+    """
+    given, then = vector["given"], vector["then"]
+    if not given["write_ok"]:
+        then = {key: value for key, value in then.items() if key != "error"}
+    return differences(then, input_suites.applied(given, vector["when"]), "result")
+
+
+def comparing(result: Callable[[Any, Any], object]) -> Callable[[Vector], list[str]]:
+    """The check of a suite whose vectors' ``then`` is ``result(given, when)``."""
+    return lambda vector: differences(
+        vector["then"], result(vector["given"], vector["when"]), "result"
+    )
+
+
+RESULTS: Final = {**input_suites.RESULTS, **tree_suites.RESULTS}
 SUITES: Final[Mapping[str, Callable[[Vector], list[str]]]] = {
+    **{suite: comparing(result) for suite, result in RESULTS.items()},
+    "steering.apply": run_steering,
     "reducer": run_reducer,
     "resumable": run_resumable,
     "tools.registry": run_registry,
     "tools.set_active": run_set_active,
 }
-
-
-def differences(expected: Any, actual: Any, path: str = "state") -> list[str]:
-    """Where ``actual`` leaves ``expected``, by the matching rules of the vector format."""
-    if isinstance(expected, Mapping) and isinstance(actual, Mapping):
-        return _object_differences(expected, actual, path)
-    if _is_list(expected) and _is_list(actual):
-        if len(expected) != len(actual):
-            return [f"{path} has {len(actual)} items, expected {len(expected)}"]
-        found: list[str] = []
-        for i, (want, got) in enumerate(zip(expected, actual, strict=True)):
-            found += differences(want, got, f"{path}[{i}]")
-        return found
-    return [] if _same_value(expected, actual) else [f"{path} is {actual!r}, expected {expected!r}"]
-
-
-def _object_differences(
-    expected: Mapping[str, Any], actual: Mapping[str, Any], path: str
-) -> list[str]:
-    is_tool = expected.get("type") == "tool"
-    found: list[str] = []
-    for key, want in expected.items():
-        where = f"{path}.{key}"
-        if is_tool and key in OPTIONAL_TOOL_KEYS and want is None:
-            if actual.get(key) is not None:
-                found.append(f"{where} is {actual[key]!r}, expected none")
-        elif is_tool and key == "agent":
-            nested = actual.get("agent") or {}
-            found += differences(want["messages"], nested.get("messages"), f"{where}.messages")
-        elif key not in actual:
-            found.append(f"{where} is missing, expected {want!r}")
-        else:
-            found += differences(want, actual[key], where)
-    for key in actual.keys() - expected.keys():
-        if not (is_tool and key in OPTIONAL_TOOL_KEYS):
-            found.append(f"{path}.{key} is {actual[key]!r}, expected absent")
-    return found
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str)
-
-
-def _same_value(expected: Any, actual: Any) -> bool:
-    if isinstance(expected, bool) or isinstance(actual, bool):
-        return expected is actual
-    if isinstance(expected, float | int) and isinstance(actual, float | int):
-        return math.isclose(expected, actual, rel_tol=1e-9)
-    return type(expected) is type(actual) and bool(expected == actual)
 
 
 def load_vectors(path: Path) -> list[Vector]:

@@ -47,14 +47,25 @@ class HtmlBlock(Struct, frozen=True, tag="html"):
 Block = TextBlock | ImageBlock | SvgBlock | HtmlBlock
 
 
+class Handoff(Struct, frozen=True):
+    """What a tool returns to hand the session to ``agent``, by the name of one it knows.
+
+    The run ends once all calls of the answer have ended; the next message is that agent's.
+    """
+
+    agent: str
+
+
 class ToolOutput(Struct, frozen=True):
     """Result of a call. The model gets the text blocks not meant for the user alone.
 
     ``is_error`` marks a call that ran and failed (a traceback): the model sees its content.
+    ``handoff`` names the agent that the session goes to (see ``Handoff``).
     """
 
     content: tuple[Block, ...] = ()
     is_error: bool = False
+    handoff: str | None = None
 
     def text_for_model(self) -> str:
         """What the model reads: text blocks of audience all or model, joined by newlines."""

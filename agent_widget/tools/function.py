@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias, get_args, overload
 
+from msgspec.structs import replace
+
 from ..core.errors import InvalidOptions, ToolFailure
 from .base import CallText, Kind, ToolContext, ToolOutput
 from .display import Capture, capturing
@@ -155,7 +157,7 @@ class FunctionTool:
         printed = capture.blocks()
         said_nothing = output == result_output(None) and bool(printed)
         content = printed if said_nothing else (*printed, *output.content)
-        return fitted(ToolOutput(content, output.is_error))
+        return fitted(replace(output, content=content))
 
 
 @overload
@@ -178,7 +180,7 @@ def tool(
     The schema comes from the annotations, the descriptions from the docstring. A parameter
     annotated ``ToolContext`` is filled in and not shown to the model. A sync function runs in a
     thread of its own; what it prints and displays belongs to its card. It may return text, JSON
-    data, a table, a figure, blocks or a ``ToolOutput``.
+    data, a table, a figure, blocks, a ``ToolOutput``, or a ``Handoff``.
 
     Args:
         function: The function, where the decorator is used bare.

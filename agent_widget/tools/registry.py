@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..core.errors import InvalidOptions
 from .base import Tool
@@ -73,11 +74,24 @@ def refreshed_names(
     origin: dict[str, str] = {}
     for source, names in (("builtin", builtin), ("extension", sorted(extension)), ("sdk", sdk)):
         for name in names:
-            if (allow is None or name in allow) and name not in exclude:
+            if _is_wanted(name, allow, exclude):
                 origin.setdefault(name, source)
     registry = tuple(origin)
+    return ToolNames(
+        registry, refreshed_active(registry, previous_registry, previous_active), origin
+    )
+
+
+def refreshed_active(
+    registry: Sequence[str], previous_registry: Sequence[str], previous_active: Sequence[str]
+) -> tuple[str, ...]:
+    """The names of ``registry`` that are active: all but those that were switched off before."""
     off = {*previous_registry} - {*previous_active}
-    return ToolNames(registry, tuple(name for name in registry if name not in off), origin)
+    return tuple(name for name in registry if name not in off)
+
+
+def _is_wanted(name: str, allow: Sequence[str] | None, exclude: Sequence[str]) -> bool:
+    return (allow is None or name in allow) and name not in exclude
 
 
 def active_names(registry: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
@@ -103,6 +117,35 @@ def register(tools: Iterable[Tool | Callable[..., Any]]) -> Registry:
         else:
             kept[made.name] = made
     return Registry(kept, tuple(warnings))
+
+
+def registry_of(
+    *,
+    builtin: Iterable[Tool | Callable[..., Any]] = (),
+    extension: Iterable[Tool | Callable[..., Any]] = (),
+    sdk: Iterable[Tool | Callable[..., Any]] = (),
+    allow: Sequence[str] | None = None,
+    exclude: Sequence[str] = (),
+) -> Registry:
+    """The registry of these tools, ordered and filtered as ``refreshed_names`` says.
+
+    Warnings name the tools that have a name taken, and the names of ``allow`` and ``exclude`` that
+    no tool has. Raises InvalidOptions for what is no tool, and for lists that are none.
+    """
+    _require_names("allow", () if allow is None else allow)
+    _require_names("exclude", exclude)
+    extensions = sorted(map(_as_tool, extension), key=lambda each: each.name)
+    registry = register([*builtin, *extensions, *sdk])
+    unknown = [name for name in (*(allow or ()), *exclude) if name not in registry]
+    wanted = registry.only([n for n in registry.names if _is_wanted(n, allow, exclude)])
+    warnings = [f"No tool is named {name!r}, which is allowed or excluded." for name in unknown]
+    return replace(wanted, warnings=(*registry.warnings, *warnings))
+
+
+def _require_names(what: str, names: object) -> None:
+    is_list = isinstance(names, Iterable) and not isinstance(names, str)
+    if not is_list or not all(isinstance(name, str) for name in names):  # type: ignore[attr-defined]
+        raise InvalidOptions(f"{what} is {names!r}, expected a list of names of tools.")
 
 
 def _as_tool(given: object) -> Tool:

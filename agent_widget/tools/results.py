@@ -15,7 +15,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from ..core.errors import ToolFailure
-from .base import Block, HtmlBlock, ImageBlock, SvgBlock, TextBlock, ToolOutput
+from .base import Block, Handoff, HtmlBlock, ImageBlock, SvgBlock, TextBlock, ToolOutput
 from .mime import bundle_blocks
 from .text import without_addresses
 
@@ -41,6 +41,9 @@ def result_output(value: object) -> ToolOutput:
     match value:
         case ToolOutput():
             return value
+        case Handoff():
+            told = f"The conversation goes to the agent {value.agent} with the next message."
+            return ToolOutput((TextBlock(told),), handoff=value.agent)
         case None:
             return ToolOutput((TextBlock(NO_RESULT),))
         case str():

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from .base import Block, HtmlBlock, ImageBlock, SvgBlock, TextBlock, ToolOutput
 from .text import coloured_text, plain_text
@@ -137,7 +138,7 @@ def fitted(output: ToolOutput) -> ToolOutput:
         left_out = len(content) - _BLOCKS
         content = (*content[:_BLOCKS], TextBlock(f"[{left_out:,} more outputs left out]"))
     blocks = _with_texts_fitted(_with_rich_fitted(content))
-    return ToolOutput(tuple(blocks), output.is_error)
+    return replace(output, content=tuple(blocks))
 
 
 def _with_rich_fitted(content: Sequence[Block]) -> list[Block]:

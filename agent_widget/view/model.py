@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
-from ..core.events import QueuedCall, Todo
+from ..core.events import QueuedCall, QueuedInput, Todo, WhileRunning
 from ..core.messages import Json, TextPart
 from ..core.state import SessionState, empty_state
 
@@ -109,6 +109,40 @@ class Draft(Struct, frozen=True):
     arguments: TextPart
 
 
+class InputView(Struct, frozen=True):
+    """What happens to messages sent now: what waits, and the rule while a run is under way.
+
+    ``run`` overrides ``session`` overrides ``agent``; where none is set, input is blocked.
+    """
+
+    waiting: tuple[QueuedInput, ...] = ()
+    run: WhileRunning | None = None
+    session: WhileRunning | None = None
+    agent: WhileRunning | None = None
+
+    @property
+    def while_running(self) -> WhileRunning:
+        """What holds now."""
+        return self.run or self.session or self.agent or "block"
+
+
+class StorageView(Struct, frozen=True):
+    """Where the session is kept, and what is wrong with that (None: nothing)."""
+
+    label: str = ""
+    is_durable: bool = False
+    trouble: str | None = None
+    waiting_count: int = 0
+    read_only: str | None = None
+
+
+class Branch(Struct, frozen=True):
+    """A message that has siblings: it is number ``index`` (from 0) of ``count``."""
+
+    index: int
+    count: int
+
+
 NO_FACTS: Final = CallFacts()
 NOT_LIVE: Final = LiveCall()
 
@@ -118,7 +152,8 @@ class SessionView(Struct, frozen=True):
 
     ``facts`` maps tool call ids to what a card shows beside the call's state, ``live`` those of
     running calls to what they report; ``marks`` maps ids of messages that were cut short;
-    ``drafts`` maps indexes of calls being written.
+    ``drafts`` maps indexes of calls being written; ``steered`` holds ids of messages that came
+    while a run was under way; ``branches`` maps ids of messages that have siblings.
     """
 
     session_id: str = ""
@@ -140,6 +175,11 @@ class SessionView(Struct, frozen=True):
     live: Mapping[str, LiveCall] = field(default_factory=dict)
     marks: Mapping[str, Mark] = field(default_factory=dict)
     drafts: Mapping[int, Draft] = field(default_factory=dict)
+    input: InputView = InputView()
+    storage: StorageView = StorageView()
+    name: str | None = None
+    steered: frozenset[str] = frozenset()
+    branches: Mapping[str, Branch] = field(default_factory=dict)
 
     @property
     def is_busy(self) -> bool:
@@ -153,6 +193,8 @@ class SessionView(Struct, frozen=True):
     def can_retry(self) -> bool:
         """True at rest after a run that did not end by itself."""
         if self.is_busy or self.phase in ("closed", "failed") or not len(self.chat.messages):
+            return False
+        if self.storage.read_only is not None:
             return False
         if self.chat.status == "error":
             return True

@@ -16,6 +16,7 @@ from ..core.state import SessionState
 from .model import SessionView
 from .schema import (
     agent_status,
+    branch_to_wire,
     call_to_wire,
     drafts_to_wire,
     message_to_wire,
@@ -55,6 +56,9 @@ _TOP_FIELDS = (
     "error",
     "notices",
     "usage",
+    "input",
+    "storage",
+    "name",
 )
 
 
@@ -86,6 +90,7 @@ def _message_ops(old: SessionView, new: SessionView) -> list[Op]:
         and old.live is new.live
         and old.facts is new.facts
         and old.marks is new.marks
+        and old.branches is new.branches
     ):
         return []
     ops: list[Op] = []
@@ -115,10 +120,14 @@ def _changed_calls(old: SessionView, new: SessionView) -> set[str]:
 
 
 def _changed_marks(old: SessionView, new: SessionView) -> set[str]:
-    if old.marks is new.marks:
-        return set()
-    keys = old.marks.keys() | new.marks.keys()
-    return {key for key in keys if old.marks.get(key) != new.marks.get(key)}
+    """Messages whose mark or whose place among siblings changed."""
+    changed: set[str] = set()
+    for name in ("marks", "branches"):
+        before, after = getattr(old, name), getattr(new, name)
+        if before is not after:
+            keys = before.keys() | after.keys()
+            changed |= {key for key in keys if before.get(key) != after.get(key)}
+    return changed
 
 
 def _told_before(view: SessionView, end: int, ids: set[str]) -> set[int]:
@@ -157,6 +166,8 @@ def _changed_message(
     ops = _part_list_ops([*path, "parts"], before.parts, after.parts, old, new)
     if old.marks.get(after.id) != new.marks.get(after.id):
         ops.append(["set", [*path, "mark"], new.marks.get(after.id)])
+    if old.branches.get(after.id) != new.branches.get(after.id):
+        ops.append(["set", [*path, "branch"], branch_to_wire(new.branches.get(after.id))])
     return ops
 
 

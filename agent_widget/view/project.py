@@ -10,17 +10,24 @@ from msgspec.structs import replace
 from ..core.events import (
     BlockStart,
     Event,
+    InputApplied,
+    InputChanged,
+    InputPolicyChanged,
     InputReceived,
+    InputWithdrawn,
     InteractionChanged,
     ModelChanged,
     NoticeDismissed,
     PermissionDecided,
     PermissionModeChanged,
     PermissionRequested,
+    QueuedInput,
     SessionCreated,
     SessionEnded,
+    SessionInfoChanged,
     SessionReset,
     SessionStopping,
+    StorageChanged,
     TodoUpdated,
     ToolCompleted,
     ToolDrafted,
@@ -35,7 +42,7 @@ from ..core.events import (
     UsageUpdated,
 )
 from ..core.feed import actions_of
-from ..core.messages import TextPart
+from ..core.messages import Conversation, TextPart, user_message
 from ..core.reducer import session_reducer
 from ..core.state import SessionState
 from .model import (
@@ -51,6 +58,7 @@ from .model import (
     Phase,
     QuestionView,
     SessionView,
+    StorageView,
     UsageView,
 )
 
@@ -61,6 +69,7 @@ MARKED_ENDS: Final[Mapping[str, Mark]] = {
     "abandoned": "stopped",
     "closed": "stopped",
     "error": "failed",
+    "recovered": "stopped",
 }
 """Run ends that leave the last answer marked as cut short."""
 
@@ -98,6 +107,11 @@ def _with_chat(view: SessionView, chat: SessionState) -> SessionView:
         view.live,
         view.marks,
         view.drafts,
+        view.input,
+        view.storage,
+        view.name,
+        view.steered,
+        view.branches,
     )
 
 
@@ -110,7 +124,16 @@ def _created(view: SessionView, event: SessionCreated) -> SessionView:
 
 def _reset(view: SessionView, _event: SessionReset) -> SessionView:
     return replace(
-        view, phase="idle", error=None, facts={}, live={}, marks={}, notices=(), todos=()
+        view,
+        phase="idle",
+        error=None,
+        facts={},
+        live={},
+        marks={},
+        notices=(),
+        todos=(),
+        steered=frozenset(),
+        branches={},
     )
 
 
@@ -138,11 +161,81 @@ def _todos(view: SessionView, event: TodoUpdated) -> SessionView:
     return replace(view, todos=event.items)
 
 
+def _named(view: SessionView, event: SessionInfoChanged) -> SessionView:
+    return replace(view, name=event.name)
+
+
+def _storage(view: SessionView, event: StorageChanged) -> SessionView:
+    storage = StorageView(
+        event.label, event.is_durable, event.trouble, event.waiting_count, event.read_only
+    )
+    return replace(view, storage=storage)
+
+
+# --- input ------------------------------------------------------------------------------------
+
+
+def _received(view: SessionView, event: InputReceived) -> SessionView:
+    if event.queue is None:
+        rest = _without(view, (event.message_id,))
+        return replace(_with_waiting(view, rest), error=None)
+    row = QueuedInput(event.message_id, event.text, event.queue)
+    return _with_waiting(view, (*view.input.waiting, row))
+
+
+def _input_changed(view: SessionView, event: InputChanged) -> SessionView:
+    rows = (
+        replace(row, text=event.text) if row.message_id == event.message_id else row
+        for row in view.input.waiting
+    )
+    return _with_waiting(view, tuple(rows))
+
+
+def _withdrawn(view: SessionView, event: InputWithdrawn) -> SessionView:
+    return _with_waiting(view, _without(view, event.message_ids))
+
+
+def _applied(view: SessionView, event: InputApplied) -> SessionView:
+    """The rows leave the waiting list and stand in the conversation, at their place."""
+    conversation = view.chat.messages
+    ids = [message.id for message in conversation[-2:]]
+    after = event.after_message_id
+    at = len(conversation) if after in ids[-1:] else _place_after(conversation, after)
+    later = [*conversation[at:]]
+    for _ in later:
+        conversation = conversation.without_last()
+    for row in event.inputs:
+        conversation = conversation.appended(user_message(row.message_id, row.text))
+    for message in later:
+        conversation = conversation.appended(message)
+    steered = view.steered | {row.message_id for row in event.inputs}
+    view = _with_waiting(view, _without(view, event.message_ids))
+    return replace(view, chat=SessionState.of(conversation, "streaming"), steered=steered)
+
+
+def _place_after(conversation: Conversation, message_id: str | None) -> int:
+    for index in range(len(conversation) - 1, -1, -1):
+        if conversation[index].id == message_id:
+            return index + 1
+    return 0
+
+
+def _without(view: SessionView, ids: tuple[str, ...]) -> tuple[QueuedInput, ...]:
+    return tuple(row for row in view.input.waiting if row.message_id not in ids)
+
+
+def _with_waiting(view: SessionView, waiting: tuple[QueuedInput, ...]) -> SessionView:
+    if waiting == view.input.waiting:
+        return view
+    return replace(view, input=replace(view.input, waiting=waiting))
+
+
+def _policy(view: SessionView, event: InputPolicyChanged) -> SessionView:
+    rule = replace(view.input, run=event.run, session=event.session, agent=event.agent)
+    return replace(view, input=rule)
+
+
 # --- run --------------------------------------------------------------------------------------
-
-
-def _received(view: SessionView, _event: InputReceived) -> SessionView:
-    return replace(view, error=None)
 
 
 def _started(view: SessionView, _event: TurnStarted) -> SessionView:
@@ -284,6 +377,12 @@ _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     PermissionModeChanged: _mode,
     TodoUpdated: _todos,
     InputReceived: _received,
+    InputChanged: _input_changed,
+    InputApplied: _applied,
+    InputWithdrawn: _withdrawn,
+    InputPolicyChanged: _policy,
+    SessionInfoChanged: _named,
+    StorageChanged: _storage,
     TurnStarted: _started,
     TurnError: _turn_error,
     NoticeDismissed: _dismissed,

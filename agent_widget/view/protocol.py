@@ -15,7 +15,21 @@ from .model import Mark, Phase
 PROTOCOL: Final = 1
 
 DecisionWord = Literal["allow_once", "edit", "allow_session", "allow_project", "deny"]
-CommandName = Literal["send", "stop", "retry", "reset", "decide", "dismiss"]
+QueueName = Literal["steering", "follow_up"]
+WhileRunning = Literal["block", "steer"]
+CommandName = Literal[
+    "send",
+    "stop",
+    "retry",
+    "reset",
+    "decide",
+    "dismiss",
+    "edit",
+    "branch",
+    "edit_waiting",
+    "remove_waiting",
+    "set_input_policy",
+]
 
 
 class TextBlock(TypedDict):
@@ -89,11 +103,22 @@ class ToolPart(TypedDict):
 Part: TypeAlias = TextPart | ReasoningPart | ToolPart
 
 
+class Branch(TypedDict):
+    """The message is number ``index`` (from 0) of ``count`` siblings."""
+
+    index: int
+    count: int
+
+
 class Message(TypedDict):
+    """``is_steering``: it came while the run was under way, after the message before it."""
+
     mid: str
     role: Literal["user", "assistant"]
     parts: list[Part]
     mark: Mark | None
+    is_steering: bool
+    branch: Branch | None
 
 
 class AgentView(TypedDict):
@@ -158,6 +183,30 @@ class Permission(TypedDict):
     warning: str | None
 
 
+class WaitingInput(TypedDict):
+    """A stored message that is not part of the conversation yet."""
+
+    mid: str
+    text: str
+    queue: QueueName
+
+
+class InputPolicy(TypedDict):
+    """``while_running`` holds now; ``override`` is the session's own setting."""
+
+    while_running: WhileRunning
+    override: WhileRunning | None
+
+
+class Storage(TypedDict):
+    """``trouble``: why records are not stored yet; ``read_only``: why nothing can be sent."""
+
+    label: str
+    is_durable: bool
+    trouble: str | None
+    read_only: str | None
+
+
 class Todo(TypedDict):
     content: str
     status: Literal["pending", "in_progress", "completed"]
@@ -202,6 +251,10 @@ class Top(TypedDict):
     permission: Permission
     question: Question | None
     queue: list[QueuedQuestion]
+    waiting: list[WaitingInput]
+    input_policy: InputPolicy
+    storage: Storage
+    name: str | None
     todos: list[Todo]
     error: ErrorView | None
     notices: list[Notice]
@@ -240,6 +293,8 @@ class Receipt(TypedDict):
     request_id: str
     ok: Literal[True]
     message_id: NotRequired[str]
+    queue: NotRequired[QueueName]
+    text: NotRequired[str]
 
 
 class Refusal(TypedDict):

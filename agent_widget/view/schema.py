@@ -14,7 +14,7 @@ from msgspec.json import encode
 from ..core.messages import Conversation, Json, Message, Part, TextPart, ToolPart
 from ..core.state import Status
 from . import protocol as wire
-from .model import NO_FACTS, NOT_LIVE, CallFacts, SessionView
+from .model import NO_FACTS, NOT_LIVE, Branch, CallFacts, SessionView
 
 WINDOW_MESSAGES: Final = 50
 WINDOW_BYTES: Final = 750_000
@@ -69,6 +69,21 @@ def top_to_wire(view: SessionView) -> wire.Top:
             for q in view.queue
         ],
         "permission": {"mode": view.mode, "warning": view.mode_warning},
+        "waiting": [
+            {"mid": row.message_id, "text": row.text, "queue": row.queue}
+            for row in view.input.waiting
+        ],
+        "input_policy": {
+            "while_running": view.input.while_running,
+            "override": view.input.session,
+        },
+        "storage": {
+            "label": view.storage.label,
+            "is_durable": view.storage.is_durable,
+            "trouble": view.storage.trouble,
+            "read_only": view.storage.read_only,
+        },
+        "name": view.name,
         "todos": [{"content": todo.content, "status": todo.status} for todo in view.todos],
         "error": None
         if error is None
@@ -112,7 +127,13 @@ def message_to_wire(message: Message, view: SessionView) -> wire.Message:
         "role": message.role,
         "parts": [part_to_wire(part, view) for part in message.parts],
         "mark": view.marks.get(message.id),
+        "is_steering": message.id in view.steered,
+        "branch": branch_to_wire(view.branches.get(message.id)),
     }
+
+
+def branch_to_wire(branch: Branch | None) -> wire.Branch | None:
+    return None if branch is None else {"index": branch.index, "count": branch.count}
 
 
 def part_to_wire(part: Part, view: SessionView) -> wire.Part:

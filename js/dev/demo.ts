@@ -1,8 +1,10 @@
 // A page without a kernel: the real bundle code on a model that answers from a scene.
 // ?scene=done|question|states|…  &theme=light|dark|jupyter-dark  &width=400
+// &answers=none: the kernel answers no command; &refuse=CODE: it refuses them
 
 import type { ReplyMessage, SessionView } from "../src/protocol";
 import createWidget from "../src/widget";
+import { inputScenes } from "./input-scenes";
 import { STREAMED, scenes } from "./scenes";
 
 type Listener = (...args: unknown[]) => void;
@@ -50,17 +52,26 @@ class DemoModel {
       return;
     }
     if (message.kind !== "command") return;
+    const mute = parameters.get("answers") === "none";
+    if (mute) return;
+    if (parameters.has("refuse")) {
+      const code = parameters.get("refuse")!;
+      this.deliver({ kind: "reply", request_id, ok: false, code, message: "" });
+      return;
+    }
     if (message.name === "decide") this.patch([["set", ["question"], null]]);
     if (message.name === "send") {
       const user = {
         mid: `u${request_id}`,
         role: "user",
         mark: null,
+        is_steering: false,
+        branch: null,
         parts: [{ type: "text", text: message.text }],
       };
       this.patch([["push", ["messages"], [user]]]);
     }
-    const reply: ReplyMessage = { kind: "reply", request_id, ok: true };
+    const reply: ReplyMessage = { kind: "reply", request_id, ok: true, message_id: "u" };
     this.deliver(reply);
   }
 }
@@ -73,7 +84,7 @@ document.body.style.background = theme.endsWith("dark") ? "#111" : "#fff";
 const host = document.getElementById("host")!;
 host.style.width = `${parameters.get("width") ?? 860}px`;
 
-const model = new DemoModel(scenes[scene]!());
+const model = new DemoModel({ ...scenes, ...inputScenes }[scene]!());
 const widget = createWidget();
 const exported = widget.initialize({ model: model as never });
 widget.render({ model: model as never, el: host });

@@ -10,7 +10,7 @@ import type {
   ToolPart,
 } from "../src/protocol";
 
-const text = (value: string): Part => ({ type: "text", text: value });
+export const text = (value: string): Part => ({ type: "text", text: value });
 
 export const tool = (fields: Partial<ToolPart> & { tid: string; name: string }): ToolPart => ({
   type: "tool",
@@ -38,6 +38,8 @@ export const said = (
   role,
   parts,
   mark,
+  is_steering: false,
+  branch: null,
 });
 
 export const viewOf = (items: Message[], fields: Partial<SessionView> = {}): SessionView => ({
@@ -51,6 +53,10 @@ export const viewOf = (items: Message[], fields: Partial<SessionView> = {}): Ses
   permission: { mode: "default", warning: null },
   question: null,
   queue: [],
+  waiting: [],
+  input_policy: { while_running: "block", override: null },
+  storage: { label: "memory", is_durable: false, trouble: null, read_only: null },
+  name: null,
   todos: [],
   error: null,
   notices: [],
@@ -59,7 +65,7 @@ export const viewOf = (items: Message[], fields: Partial<SessionView> = {}): Ses
   ...fields,
 });
 
-const running: Partial<SessionView> = {
+export const running: Partial<SessionView> = {
   status: "streaming",
   phase: "streaming",
   interaction: { can_send: false, revision: 2 },
@@ -114,7 +120,7 @@ penguins.dropna(subset=["body_mass_g"]).groupby("species").body_mass_g.describe(
 
 It costs $5 and $10 — not maths. See [the data set](https://allisonhorst.github.io/palmerpenguins/).`;
 
-const doneCards = (): Message[] => [
+export const doneCards = (): Message[] => [
   said("user", [text("Compare the species by body mass and plot how many there are of each.")]),
   said("assistant", [
     text("I look at the columns first."),

@@ -1,17 +1,32 @@
-// Requests to the kernel: each has an id, one reply, and a deadline after which the view says it waits.
+// Requests to the kernel: each has an id, one reply, and deadlines after which the view says it waits.
 
 import type { ReplyMessage } from "./protocol";
 
 export const REPLY_DEADLINE_MS = 3000;
+/** Without a receipt by then, it is not known whether what was sent arrived. */
+export const RECEIPT_DEADLINE_MS = 10_000;
 
 /** How a request ended: the kernel's reply, or a reason of our own when none can come. */
-export type Outcome =
-  | { ok: true; message_id?: string }
-  | { ok: false; code: string; message: string };
+export type Outcome = Taken | { ok: false; code: string; message: string };
+
+interface Taken {
+  ok: true;
+  message_id?: string;
+  /** The text of a waiting message that was taken back. */
+  text?: string;
+}
+
+/** What is called, once each, when no reply came in time. */
+export interface Waits {
+  slow?: () => void;
+  overdue?: () => void;
+}
+
+type Timer = ReturnType<typeof setTimeout>;
 
 interface Open {
   settle: (outcome: Outcome) => void;
-  timer: ReturnType<typeof setTimeout>;
+  timers: Timer[];
 }
 
 /** A fresh random string; works on pages without a secure context too. */
@@ -34,12 +49,14 @@ export class Commands {
     return this.#open.size;
   }
 
-  /** Resolves with the reply to `message`; `onSlow` is called once when none came in time. */
-  request(message: Record<string, unknown>, onSlow?: () => void): Promise<Outcome> {
-    const request_id = freshRequestId();
+  /** Resolves with the reply to `message`, which gets a fresh id unless it has one. */
+  request(message: Record<string, unknown>, waits: Waits = {}): Promise<Outcome> {
+    const request_id = (message.request_id as string | undefined) ?? freshRequestId();
     return new Promise((resolve) => {
-      const timer = setTimeout(() => onSlow?.(), REPLY_DEADLINE_MS);
-      this.#open.set(request_id, { settle: resolve, timer });
+      const timers: Timer[] = [];
+      if (waits.slow) timers.push(setTimeout(waits.slow, REPLY_DEADLINE_MS));
+      if (waits.overdue) timers.push(setTimeout(waits.overdue, RECEIPT_DEADLINE_MS));
+      this.#open.set(request_id, { settle: resolve, timers });
       try {
         this.#post({ ...message, request_id });
       } catch {
@@ -54,12 +71,8 @@ export class Commands {
 
   /** Settles the request this reply belongs to; a second reply to it changes nothing. */
   settle(reply: ReplyMessage): void {
-    this.#close(
-      reply.request_id,
-      reply.ok
-        ? { ok: true, ...(reply.message_id === undefined ? {} : { message_id: reply.message_id }) }
-        : { ok: false, code: reply.code, message: reply.message },
-    );
+    const { kind: _kind, request_id, ...outcome } = reply;
+    this.#close(request_id, outcome);
   }
 
   /** Settles the request that another kind of message answered. */
@@ -73,14 +86,14 @@ export class Commands {
   }
 
   dispose(): void {
-    for (const { timer } of this.#open.values()) clearTimeout(timer);
+    for (const { timers } of this.#open.values()) timers.forEach(clearTimeout);
     this.#open.clear();
   }
 
   #close(request_id: string, outcome: Outcome): void {
     const open = this.#open.get(request_id);
     if (!open) return;
-    clearTimeout(open.timer);
+    open.timers.forEach(clearTimeout);
     this.#open.delete(request_id);
     open.settle(outcome);
   }

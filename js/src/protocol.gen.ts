@@ -4,7 +4,7 @@ export const PROTOCOL = 1;
 
 export type DecisionWord = "allow_once" | "edit" | "allow_session" | "allow_project" | "deny";
 
-export type CommandName = "send" | "stop" | "retry" | "reset" | "decide" | "dismiss";
+export type CommandName = "send" | "stop" | "retry" | "reset" | "decide" | "dismiss" | "edit" | "branch" | "edit_waiting" | "remove_waiting" | "set_input_policy";
 
 export type Status = "idle" | "streaming" | "error";
 
@@ -81,11 +81,20 @@ export interface ToolPart {
   agent: AgentView | null;
 }
 
+/** The message is number `index` (from 0) of `count` siblings. */
+export interface Branch {
+  index: number;
+  count: number;
+}
+
+/** `is_steering`: it came while the run was under way, after the message before it. */
 export interface Message {
   mid: string;
   role: "user" | "assistant";
   parts: Part[];
   mark: Mark | null;
+  is_steering: boolean;
+  branch: Branch | null;
 }
 
 /** The nested run of a sub-agent. */
@@ -141,6 +150,27 @@ export interface Permission {
   warning: string | null;
 }
 
+/** A stored message that is not part of the conversation yet. */
+export interface WaitingInput {
+  mid: string;
+  text: string;
+  queue: "steering" | "follow_up";
+}
+
+/** `while_running` holds now; `override` is the session's own setting. */
+export interface InputPolicy {
+  while_running: "block" | "steer";
+  override: "block" | "steer" | null;
+}
+
+/** `trouble`: why records are not stored yet; `read_only`: why nothing can be sent. */
+export interface Storage {
+  label: string;
+  is_durable: boolean;
+  trouble: string | null;
+  read_only: string | null;
+}
+
 export interface Todo {
   content: string;
   status: "pending" | "in_progress" | "completed";
@@ -183,6 +213,10 @@ export interface Top {
   permission: Permission;
   question: Question | null;
   queue: QueuedQuestion[];
+  waiting: WaitingInput[];
+  input_policy: InputPolicy;
+  storage: Storage;
+  name: string | null;
   todos: Todo[];
   error: ErrorView | null;
   notices: Notice[];
@@ -201,6 +235,10 @@ export interface SessionView {
   permission: Permission;
   question: Question | null;
   queue: QueuedQuestion[];
+  waiting: WaitingInput[];
+  input_policy: InputPolicy;
+  storage: Storage;
+  name: string | null;
   todos: Todo[];
   error: ErrorView | null;
   notices: Notice[];
@@ -231,6 +269,8 @@ export interface Receipt {
   request_id: string;
   ok: true;
   message_id?: string;
+  queue?: "steering" | "follow_up";
+  text?: string;
 }
 
 /** A command was not carried out, and why. */

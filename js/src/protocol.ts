@@ -7,9 +7,12 @@ import {
   type ReplyMessage,
   type SessionView,
   type Snapshot,
+  type WaitingInput,
 } from "./protocol.gen";
 
 export * from "./protocol.gen";
+
+export type Queue = WaitingInput["queue"];
 
 export type Path = readonly (string | number)[];
 
@@ -49,4 +52,18 @@ export function isSnapshot(raw: unknown): raw is Snapshot {
 
 /** Whether the person may send now; a kernel without `interaction` is judged by its status. */
 export const canSend = (view: SessionView): boolean =>
-  view.interaction ? view.interaction.can_send : view.status !== "streaming";
+  view.storage.read_only === null &&
+  (view.interaction ? view.interaction.can_send : view.status !== "streaming");
+
+export const isAtRest = (view: SessionView): boolean =>
+  view.status !== "streaming" && canSend(view);
+
+const UNTOLD = {
+  waiting: [],
+  input_policy: { while_running: "block", override: null },
+  storage: { label: "", is_durable: false, trouble: null, read_only: null },
+  name: null,
+} satisfies Partial<SessionView>;
+
+/** The view with what an older kernel, or a transcript that one saved, does not tell. */
+export const completed = (view: SessionView): SessionView => ({ ...UNTOLD, ...view });

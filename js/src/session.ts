@@ -1,6 +1,6 @@
 // One model's transport: messages in, commands out, and what is known of the connection.
 
-import { Commands, freshRequestId, type Outcome, REPLY_DEADLINE_MS } from "./commands";
+import { Commands, freshRequestId, type Outcome, REPLY_DEADLINE_MS, type Waits } from "./commands";
 import { type ConnectionState, HostKernel } from "./connection";
 import { type CommandName, parsedMessage, type SessionView } from "./protocol";
 import { Store, type StoreStats } from "./store";
@@ -101,9 +101,9 @@ export class Session {
     this.#lose();
   }
 
-  /** Sends one command; `onSlow` is called once when the kernel has not answered in time. */
-  command(name: CommandName, fields: object = {}, onSlow?: () => void): Promise<Outcome> {
-    return this.commands.request({ kind: "command", name, ...fields }, onSlow).then((outcome) => {
+  /** Sends one command. A refusal UNANSWERED means that nobody knows what became of it. */
+  command(name: CommandName, fields: object = {}, waits?: Waits): Promise<Outcome> {
+    return this.commands.request({ kind: "command", name, ...fields }, waits).then((outcome) => {
       if (!outcome.ok && outcome.code === "DISCONNECTED") this.#lose();
       return outcome;
     });
@@ -222,7 +222,7 @@ export class Session {
 
   #lose(): void {
     this.#greeted();
-    this.commands.failAll("DISCONNECTED", "The kernel of this chat is gone.");
+    this.commands.failAll("UNANSWERED", "The kernel of this chat is gone.");
     this.#setConnection(this.#everLive || this.store.view === null ? "disconnected" : "saved");
   }
 

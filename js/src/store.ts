@@ -1,7 +1,9 @@
 // The one store of a model: every view of it reads the same state.
 
+import { mergedInteraction } from "./interaction";
 import { patched } from "./patch";
 import {
+  completed,
   type HistoryMessage,
   isSnapshot,
   type MessageWindow,
@@ -72,7 +74,8 @@ export class Store {
     this.stats.patches++;
     this.seq = patch.seq;
     if (next !== this.view) {
-      this.view = next;
+      const told = next.interaction !== this.view.interaction;
+      this.view = told ? withMerged(this.view, next, false) : next;
       this.#notify();
     }
   }
@@ -95,7 +98,7 @@ export class Store {
     this.stats.snapshots++;
     this.epoch = snapshot.epoch;
     this.seq = snapshot.seq;
-    this.view = shared(before, incoming);
+    this.view = shared(before, withMerged(before, completed(incoming), true));
     this.#notify();
   }
 
@@ -108,6 +111,13 @@ export class Store {
   #notify(): void {
     for (const listener of [...this.#listeners]) listener();
   }
+}
+
+/** `next`, whose word on sending counts as far as the law of its revisions says. */
+function withMerged(before: SessionView | null, next: SessionView, full: boolean): SessionView {
+  const { interaction: _told, ...rest } = next;
+  const interaction = mergedInteraction(before?.interaction ?? null, { ...next }, full);
+  return interaction === null ? rest : { ...rest, interaction };
 }
 
 /** The view with the messages of `loaded` that lie before its own window, when both windows touch. */

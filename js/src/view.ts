@@ -93,6 +93,14 @@ function heightHandle(frame: HTMLElement, signal: AbortSignal): HTMLElement {
   handle.setAttribute("role", "separator");
   handle.setAttribute("aria-orientation", "horizontal");
   handle.setAttribute("aria-label", "Height of the chat");
+  handle.setAttribute("aria-valuemin", String(LEAST_HEIGHT_PX));
+  const heights = new ResizeObserver(() => {
+    handle.setAttribute("aria-valuenow", String(frame.offsetHeight));
+    handle.setAttribute("aria-valuemax", String(Math.max(frame.offsetHeight, screen.height)));
+    handle.setAttribute("aria-valuetext", `${frame.offsetHeight} pixels`);
+  });
+  heights.observe(frame);
+  signal.addEventListener("abort", () => heights.disconnect(), { once: true });
   const setHeight = (height: number): void => {
     frame.style.height = `${Math.max(LEAST_HEIGHT_PX, height)}px`;
     frame.style.maxHeight = "none";

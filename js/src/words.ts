@@ -1,7 +1,7 @@
 // What the view says in words for the codes and states of the kernel.
 
 import type { ConnectionState } from "./connection";
-import type { DecisionWord, SessionView, ToolState } from "./protocol";
+import type { DecisionWord, Queue, SessionView, ToolState } from "./protocol";
 
 const ERRORS: Record<string, string> = {
   chat_disabled:
@@ -24,6 +24,7 @@ const REFUSALS: Record<string, string> = {
   STORAGE_ERROR: "The chat could not be stored, so nothing was done.",
   SESSION_CLOSED: "This chat is closed. Run the cell again to start a new one.",
   DISCONNECTED: "Not sent: the kernel of this chat cannot be reached.",
+  UNANSWERED: "Not confirmed: the kernel of this chat is gone.",
 };
 
 /** Why a command was refused, in words. */
@@ -31,6 +32,21 @@ export function refusalInWords(code: string, message: string): string {
   if (code.startsWith("INVALID_") && message) return message;
   return REFUSALS[code] ?? (message || "The kernel refused this.");
 }
+
+export const UNCONFIRMED =
+  "Not confirmed: the message may or may not have arrived. Sending it again may duplicate it.";
+
+interface QueueWords {
+  queue: Queue;
+  /** When its messages are used while a run is under way, and when none is. */
+  used: string;
+  usedAtRest: string;
+}
+
+export const QUEUES: readonly QueueWords[] = [
+  { queue: "steering", used: "Before the next step", usedAtRest: "With your next message" },
+  { queue: "follow_up", used: "After this run", usedAtRest: "After the next run" },
+];
 
 const PHASES: Record<string, string> = {
   preparing: "Preparing",
@@ -40,12 +56,16 @@ const PHASES: Record<string, string> = {
   compacting: "Shortening the conversation",
   stopping: "Stopping",
   closed: "Closed",
+  failed: "Failed",
 };
+
+/** The phases that are no run, and not simply rest. */
+const ENDED = new Set(["closed", "failed"]);
 
 /** One or two words for what the session does now. */
 export function statusInWords(view: SessionView): string {
   const phase = PHASES[view.phase];
-  if (phase && (view.status === "streaming" || view.phase === "closed")) return phase;
+  if (phase && (view.status === "streaming" || ENDED.has(view.phase))) return phase;
   if (view.status === "streaming") return "Answering";
   return view.status === "error" ? "Failed" : "Ready";
 }
@@ -74,6 +94,13 @@ export const DECISIONS: Record<DecisionWord, string> = {
   allow_project: "Always in this project",
   deny: "Deny",
 };
+
+/** The sentence without its full stop. */
+export const unended = (sentence: string): string => sentence.replace(/[.\s]+$/, "");
+
+/** Where a session is kept, in words. */
+export const storageInWords = ({ label, is_durable }: SessionView["storage"]): string =>
+  is_durable ? `Kept in ${label}` : "Kept in memory only until the kernel ends";
 
 /** A duration for people: "40 ms", "0.4 s", "12 s", "3 min 05 s". */
 export function durationInWords(milliseconds: number): string {

@@ -46,6 +46,19 @@ def test_an_edited_call_runs_as_edited_and_says_so(notebook: Notebook) -> None:
     chat.await_rest()
 
 
+def test_a_call_of_a_helper_is_edited_in_its_own_card(notebook: Notebook) -> None:
+    chat = notebook.chat()
+    chat.send("ask a helper to run: 6 * 7")
+    chat.await_question()
+    expect(chat.question).to_contain_text("helper asks")
+    chat.allow_edited("made = 6 * 8; made")
+    chat.await_rest()
+    nested = chat.cards.first.locator("section.card")
+    expect(nested).to_contain_text("48")
+    expect(nested).to_contain_text("edited by you")
+    assert notebook.run("made") == "48"
+
+
 def test_an_edit_that_does_not_fit_is_refused_in_words_and_loses_nothing(
     notebook: Notebook,
 ) -> None:

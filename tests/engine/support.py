@@ -6,23 +6,45 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Literal
 
 from agent_widget.core.events import Event, PermissionRequested
-from agent_widget.engine.approvals import AskUser
+from agent_widget.core.messages import ToolPart
+from agent_widget.core.records import Record
+from agent_widget.engine.approvals import READING_MS, AskUser
 from agent_widget.engine.permissions import Adjudicator, Permissions, ProjectRules
+from agent_widget.engine.ports import System
 from agent_widget.engine.run import RunResult
 from agent_widget.engine.session import Session
-from agent_widget.engine.subagents import Agent, AgentTool
+from agent_widget.engine.subagents import Agent, agent_tools
 from agent_widget.policy.options import permission_options
 from agent_widget.policy.permission import Decision, Question
 from agent_widget.providers.base import Model
-from agent_widget.store.base import Record
+from agent_widget.store.base import Lease
 from agent_widget.store.memory import MemoryStore
 from agent_widget.surfaces.kernel.scriptthread import ScriptMainThread
 from agent_widget.surfaces.paths import DiskPaths
 from agent_widget.testing.doubles import ScriptedModel, Step
 from agent_widget.tools import register
+
+
+class FakeClock:
+    """Time that passes when a test says so, and a millisecond at each look."""
+
+    def __init__(self) -> None:
+        self.now_ms = 1_000
+
+    def __call__(self) -> int:
+        self.now_ms += 1
+        return self.now_ms
+
+
+def output_text(part: ToolPart) -> str:
+    """The first text of a call's output."""
+    assert isinstance(part.output, dict)
+    text = part.output["content"][0]["text"]
+    assert isinstance(text, str)
+    return text
 
 
 class Person:
@@ -44,16 +66,19 @@ class FailingStore(MemoryStore):
         super().__init__()
         self.kinds = {*kinds}
 
-    async def append(self, session_id: str, record: Record) -> None:
-        if record.kind in self.kinds:
+    async def append(self, lease: Lease, position: int, records: Sequence[Record]) -> None:
+        if any(record.kind in self.kinds for record in records):
             raise OSError(28, "No space left on device")
-        await super().append(session_id, record)
+        await super().append(lease, position, records)
 
 
 class Case:
     """A session under test."""
 
-    def __init__(self, session: Session, store: MemoryStore, person: Person) -> None:
+    def __init__(
+        self, session: Session, store: MemoryStore, person: Person, clock: FakeClock
+    ) -> None:
+        self.clock = clock
         self.session = session
         self.store = store
         self.person = person
@@ -69,6 +94,13 @@ class Case:
         return await asyncio.wrap_future(run.future)
 
     async def question(self) -> Question:
+        """The next question, once it was open long enough to be read."""
+        question = await self.unread_question()
+        self.clock.now_ms += READING_MS
+        return question
+
+    async def unread_question(self) -> Question:
+        """The next question, as soon as it is there."""
         return await asyncio.wait_for(self.person.asked.get(), 5)
 
     async def records(self) -> Sequence[Record]:
@@ -94,31 +126,38 @@ async def opened(
     attended: bool = True,
     store: MemoryStore | None = None,
     permission: dict[str, Any] | None = None,
-    adjudicator: Adjudicator | None = None,
+    adjudicator: Adjudicator | Literal[False] | None = None,
+    host_adjudicator: Adjudicator | None = None,
     project: ProjectRules | None = None,
+    system: System = "Be brief.",
     **options: Any,
 ) -> AsyncIterator[Case]:
     """A session with scripted steps, open until the block ends."""
     client = model if isinstance(model, Model) else ScriptedModel(model)
     person, own_store = Person(), store or MemoryStore()
-    ticks = itertools.count(1_000)
+    clock = FakeClock()
     numbers = itertools.count(1)
     session = Session(
         model=client,
-        tools=register([*tools, *(AgentTool(agent) for agent in agents)]),
-        system="Be brief.",
+        tools=register([*tools, *agent_tools(agents)]),
+        system=system,
         store=own_store,
         main=ScriptMainThread(),
-        clock_ms=lambda: next(ticks),
+        clock_ms=clock,
         new_id=lambda prefix: f"{prefix}-{next(numbers)}",
         permissions=Permissions(
-            permission_options(permission), DiskPaths(), project=project, adjudicator=adjudicator
+            permission_options(permission),
+            DiskPaths(),
+            project=project,
+            adjudicator=adjudicator,
+            host_adjudicator=host_adjudicator,
         ),
+        agents=agents,
         ask_user=ask_user,
         attendant=person if attended else None,
         **options,
     )
-    case = Case(session, own_store, person)
+    case = Case(session, own_store, person, clock)
     await session.open()
     try:
         yield case

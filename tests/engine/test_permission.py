@@ -10,11 +10,12 @@ import pytest
 from agent_widget import tool
 from agent_widget.core.errors import InvalidOptions, SessionError
 from agent_widget.core.events import PermissionDecided
+from agent_widget.engine.approvals import READING_MS
 from agent_widget.engine.permissions import Judgement
 from agent_widget.engine.subagents import Agent
 from agent_widget.policy.permission import Decision, Question
-from agent_widget.testing.doubles import ScriptedModel, call, text
-from tests.engine.support import Case, opened
+from agent_widget.testing.doubles import ScriptedModel, Step, call, text
+from tests.engine.support import Case, opened, output_text
 
 pytestmark = pytest.mark.anyio
 
@@ -44,11 +45,15 @@ def decisions(case: Case) -> list[tuple[str, str]]:
     return [(event.decision, event.decision_source) for event in found]
 
 
-STEPS = [[call("change", {"name": "a"})], [text("end")]]
+STEPS: list[Step] = [[call("change", {"name": "a"})], [text("end")]]
 
 
 async def test_allow_once_runs_this_call_and_asks_again_for_the_next() -> None:
-    steps = [[call("change", {"name": "a"})], [call("change", {"name": "b"})], [text("end")]]
+    steps: list[Step] = [
+        [call("change", {"name": "a"})],
+        [call("change", {"name": "b"})],
+        [text("end")],
+    ]
     async with opened(steps, [change]) as case:
         run = await case.session.send("go")
         for name in "ab":
@@ -63,7 +68,7 @@ async def test_allow_once_runs_this_call_and_asks_again_for_the_next() -> None:
 
 
 async def test_allow_for_the_session_asks_no_more_for_that_tool() -> None:
-    steps = [
+    steps: list[Step] = [
         [call("change", {"name": "a"}), call("change", {"name": "b"})],
         [call("change", {"name": "c"})],
         [text("end")],
@@ -93,7 +98,10 @@ async def test_deny_with_a_reason_is_cancelled_and_the_model_reads_the_reason() 
 
 
 async def test_two_calls_of_one_tool_ask_one_after_the_other_and_the_right_one_waits() -> None:
-    steps = [[call("change", {"name": "a"}), call("change", {"name": "b"})], [text("end")]]
+    steps: list[Step] = [
+        [call("change", {"name": "a"}), call("change", {"name": "b"})],
+        [text("end")],
+    ]
     async with opened(steps, [change]) as case:
         run = await case.session.send("go")
         for name, states in [
@@ -132,6 +140,44 @@ async def test_late_repeated_and_forged_answers_change_nothing() -> None:
         assert RAN == []
 
 
+async def test_a_click_in_the_first_half_second_is_refused_and_the_question_stays_open() -> None:
+    steps: list[Step] = [
+        [call("change", {"name": "a"}), call("change", {"name": "b"})],
+        [text("end")],
+    ]
+    async with opened(steps, [change]) as case:
+        run = await case.session.send("go")
+        for name in "ab":  # the next question has a first half second of its own
+            question = await case.unread_question()
+            asked_ms = case.asked()[-1].ts
+            for now_ms in (asked_ms, asked_ms + 1, asked_ms + READING_MS - 2):
+                case.clock.now_ms = now_ms
+                with pytest.raises(SessionError) as caught:
+                    case.session.decide(question.permission_id, "allow_once")
+                assert caught.value.code == "QUESTION_TOO_EARLY"
+                shown = case.session.view.question
+                assert shown is not None
+                assert shown.pid == question.permission_id
+            assert name not in RAN
+            case.clock.now_ms = asked_ms + READING_MS
+            case.session.decide(question.permission_id, "allow_once")
+        await asyncio.wrap_future(run.future)
+        assert RAN == ["a", "b"]
+
+
+async def test_a_clock_that_is_set_back_keeps_a_question_shut_no_longer_than_that() -> None:
+    async with opened(STEPS, [change]) as case:
+        run = await case.session.send("go")
+        question = await case.unread_question()
+        case.clock.now_ms -= 3_600_000
+        with pytest.raises(SessionError, match="Read it"):
+            case.session.decide(question.permission_id, "allow_once")
+        case.clock.now_ms += READING_MS
+        case.session.decide(question.permission_id, "allow_once")
+        await asyncio.wrap_future(run.future)
+        assert RAN == ["a"]
+
+
 async def test_read_only_tools_ask_nothing() -> None:
     async with opened([[call("look", {"name": "a"})], [text("end")]], [look]) as case:
         assert (await case.send("go")).ok
@@ -140,7 +186,10 @@ async def test_read_only_tools_ask_nothing() -> None:
 
 
 async def test_without_anybody_it_is_denied_and_one_notice_says_why() -> None:
-    steps = [[call("change", {"name": "a"}), call("change", {"name": "b"})], [text("end")]]
+    steps: list[Step] = [
+        [call("change", {"name": "a"}), call("change", {"name": "b"})],
+        [text("end")],
+    ]
     async with opened(steps, [change], attended=False) as case:
         await case.send("go")
         assert RAN == []
@@ -259,8 +308,8 @@ async def test_edited_arguments_run_are_recorded_and_told_to_the_model() -> None
     assert RAN == ["b"]
     [part] = model.requests[1].messages[-1].tool_calls
     assert part.input == {"name": "a"}
-    assert "edited the arguments" in part.output["content"][0]["text"]
-    assert '"b"' in part.output["content"][0]["text"]
+    assert "edited the arguments" in output_text(part)
+    assert '"b"' in output_text(part)
     stored = [r.data for r in await case.records() if r.kind == "permission_decided"]
     assert [data["edited_args"] for data in stored] == [{"name": "b"}]
     assert case.session.view.facts[part.id].is_edited
@@ -281,7 +330,7 @@ async def test_an_edit_that_does_not_fit_leaves_the_question_open(args: Any) -> 
 
 
 async def test_an_edit_cannot_get_around_a_deny_rule() -> None:
-    steps = [[call("bash", {"command": "make docs"})], [text("end")]]
+    steps: list[Step] = [[call("bash", {"command": "make docs"})], [text("end")]]
     rules = {"rules": {"deny": ["bash(rm *)"]}}
     case, _ = await answered(
         steps, [shell], "edit", args={"command": "make docs && rm -r x"}, permission=rules
@@ -291,7 +340,7 @@ async def test_an_edit_cannot_get_around_a_deny_rule() -> None:
 
 
 async def test_a_rule_for_the_session_lets_such_calls_run_and_no_others() -> None:
-    steps = [
+    steps: list[Step] = [
         [call("bash", {"command": "make docs"})],
         [call("bash", {"command": "make docs"})],
         [call("bash", {"command": "make docs; rm -r x"})],
@@ -311,7 +360,7 @@ async def test_a_rule_for_the_session_lets_such_calls_run_and_no_others() -> Non
 
 @pytest.mark.parametrize("rules", [["*"], ["bash("], [7], "bash", ["bash()"]])
 async def test_a_rule_that_is_none_is_refused_and_the_question_stays(rules: Any) -> None:
-    steps = [[call("bash", {"command": "make docs"})], [text("end")]]
+    steps: list[Step] = [[call("bash", {"command": "make docs"})], [text("end")]]
     async with opened(steps, [shell]) as case:
         run = await case.session.send("go")
         question = await case.question()
@@ -342,7 +391,7 @@ async def test_a_rule_that_is_none_is_refused_and_the_question_stays(rules: Any)
 async def test_mode_and_rules_decide_and_the_record_names_what_did(
     permission: dict[str, Any], command: str, ran: bool, decision: tuple[str, str]
 ) -> None:
-    steps = [[call("bash", {"command": command})], [text("end")]]
+    steps: list[Step] = [[call("bash", {"command": command})], [text("end")]]
     async with opened(steps, [shell], permission=permission) as case:
         await case.send("go")
         assert ([command] == RAN) is ran
@@ -354,14 +403,14 @@ async def test_mode_and_rules_decide_and_the_record_names_what_did(
 
 async def test_an_ask_rule_asks_even_where_the_mode_allows_all() -> None:
     options = {"mode": "allow_all", "rules": {"ask": ["bash(make *)"]}}
-    steps = [[call("bash", {"command": "make docs"})], [text("end")]]
+    steps: list[Step] = [[call("bash", {"command": "make docs"})], [text("end")]]
     case, _ = await answered(steps, [shell], "allow_once", permission=options)
     assert RAN == ["make docs"]
     assert case.session.view.mode_warning is not None
 
 
 async def test_the_next_questions_of_an_answer_are_listed() -> None:
-    steps = [[call("change", {"name": n}, id=f"c-{n}") for n in "abc"], [text("end")]]
+    steps: list[Step] = [[call("change", {"name": n}, id=f"c-{n}") for n in "abc"], [text("end")]]
     async with opened(steps, [change]) as case:
         run = await case.session.send("go")
         for left in (["c-b", "c-c"], ["c-c"], []):
@@ -401,6 +450,51 @@ async def test_an_adjudicator_answers_what_would_ask_and_a_broken_one_does_not(
         await asyncio.wrap_future(run.future)
         assert ([] if asks else ["a"]) == RAN
         assert decisions(case) == [("deny", "user") if asks else ("allow", "adjudicator")]
+
+
+def dangerous(_call: Any) -> Judgement:
+    return Judgement("dangerous", "the host says so")
+
+
+@pytest.mark.parametrize(
+    ("adjudicator", "permission", "asks", "notices"),
+    [
+        (None, None, False, []),
+        (None, {"rules": {"allow": ["look"]}}, False, []),
+        (None, {"mode": "default"}, True, ["adjudicator_skipped_by_mode"]),
+        (False, {"mode": "default"}, True, []),
+        (False, None, True, []),
+        (dangerous, None, True, []),
+    ],
+)
+async def test_the_hosts_adjudicator_judges_unless_a_mode_is_chosen_or_it_is_switched_off(
+    adjudicator: Any, permission: Any, asks: bool, notices: list[str]
+) -> None:
+    steps: list[Step] = [[call("change", {"name": name})] for name in "ab"]
+    async with opened(
+        [*steps, [text("end")]],
+        [change],
+        adjudicator=adjudicator,
+        host_adjudicator=safe,
+        permission=permission,
+    ) as case:
+        run = await case.session.send("go")
+        for _ in range(2 * asks):
+            case.session.decide((await case.question()).permission_id, "allow_once")
+        await asyncio.wrap_future(run.future)
+        assert decisions(case) == [("allow", "user" if asks else "adjudicator")] * 2
+        assert [notice.code for notice in case.session.view.notices] == notices
+
+
+async def test_a_gate_that_needs_to_know_where_a_call_runs_denies_what_does_not_say_so() -> None:
+    def gate(question: Question) -> bool:
+        target = getattr(question, "execution_target", None)  # in this process: absent
+        return target == "sandbox"
+
+    async with opened(STEPS, [change], ask_user=gate) as case:
+        await case.send("go")
+        assert RAN == []
+        assert decisions(case) == [("deny", "user")]
 
 
 async def test_a_mode_and_an_adjudicator_contradict_each_other() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,10 +14,21 @@ from agent_widget.core import ReasoningPart, empty_state, resumable, session_red
 from agent_widget.core.errors import ModelError, SessionClosed, SessionError, ToolFailure
 from agent_widget.core.events import ToolFailed
 from agent_widget.core.feed import actions_of
+from agent_widget.core.records import Record
 from agent_widget.core.wire import messages_to_wire
 from agent_widget.providers.base import CallProgress, CallReady, Usage
-from agent_widget.testing.doubles import Gate, ScriptedModel, call, end, reasoning, text
-from tests.engine.support import Case, FailingStore, opened
+from agent_widget.store.base import Lease
+from agent_widget.testing.doubles import (
+    Gate,
+    ScriptedModel,
+    ScriptItem,
+    Step,
+    call,
+    end,
+    reasoning,
+    text,
+)
+from tests.engine.support import Case, FailingStore, opened, output_text
 
 pytestmark = pytest.mark.anyio
 
@@ -49,7 +61,7 @@ def failed(case: Case) -> list[tuple[str, str]]:
 
 
 async def test_text_and_reasoning_become_one_message_and_reasoning_is_kept() -> None:
-    steps = [[reasoning("hm, "), reasoning("well"), text("Hel"), text("lo")]]
+    steps: list[Step] = [[reasoning("hm, "), reasoning("well"), text("Hel"), text("lo")]]
     async with opened(steps) as case:
         result = await case.send("hi")
         assert (result.reason, result.text) == ("completed", "Hello")
@@ -67,14 +79,18 @@ async def test_a_result_reaches_the_next_request_of_the_same_run() -> None:
         assert (await case.send("go")).text == "Done."
         [part] = model.requests[1].messages[-1].tool_calls
         assert part.state == "done"
-        assert part.output["content"][0]["text"] == "df x1"
+        assert output_text(part) == "df x1"
         assert case.types("turn.started", "turn.completed") == ["turn.started", "turn.completed"]
 
 
 async def test_arguments_are_shown_while_they_arrive_and_gone_once_the_call_is_there() -> None:
     gate = Gate()
-    growing = [CallProgress(0, "look", '{"na'), CallProgress(0, "look", '{"name": "df"'), gate]
-    steps = [[*growing, call("look", {"name": "df"})], [text("Done.")]]
+    growing: list[ScriptItem] = [
+        CallProgress(0, "look", '{"na'),
+        CallProgress(0, "look", '{"name": "df"'),
+        gate,
+    ]
+    steps: list[Step] = [[*growing, call("look", {"name": "df"})], [text("Done.")]]
     async with opened(steps, [look]) as case:
         run = await case.session.send("go")
         await gate.reached.wait()
@@ -110,7 +126,10 @@ async def test_invalid_arguments_ask_nothing_run_nothing_and_name_every_problem(
 
 
 async def test_unparsable_arguments_and_unknown_tools_are_told_to_the_model() -> None:
-    calls = [CallReady("c1", "look", None, "it ends in the middle"), call("nope", {}, id="c2")]
+    calls: list[ScriptItem] = [
+        CallReady("c1", "look", None, "it ends in the middle"),
+        call("nope", {}, id="c2"),
+    ]
     model = ScriptedModel([calls, [text("ok")]])
     async with opened(model, [look]) as case:
         await case.send("go")
@@ -150,12 +169,13 @@ async def test_read_only_calls_of_one_answer_run_at_the_same_time() -> None:
             await meet.wait()
         return name
 
-    steps = [[call("meeting", {"name": "a"}), call("meeting", {"name": "b"})], [text("met")]]
+    steps: list[Step] = [
+        [call("meeting", {"name": "a"}), call("meeting", {"name": "b"})],
+        [text("met")],
+    ]
     async with opened(steps, [meeting]) as case:
         assert (await case.send("go")).text == "met"
-        outputs = [
-            part.output["content"][0]["text"] for part in case.session.messages[1].tool_calls
-        ]
+        outputs = [output_text(part) for part in case.session.messages[1].tool_calls]
         assert outputs == ["a", "b"]
 
 
@@ -262,10 +282,10 @@ async def test_facts_are_stored_before_they_are_seen() -> None:
     order: list[str] = []
 
     class Spy(FailingStore):
-        async def append(self, session_id: str, record: Any) -> None:
+        async def append(self, lease: Lease, position: int, records: Sequence[Record]) -> None:
             await asyncio.sleep(0)
-            order.append(f"stored {record.kind}")
-            await super().append(session_id, record)
+            order.extend(f"stored {record.kind}" for record in records)
+            await super().append(lease, position, records)
 
     async with opened([[call("look", {"name": "a"})], [text("b")]], [look], store=Spy()) as case:
         case.session.subscribe(lambda event, _view: order.append(event.type))
@@ -304,7 +324,7 @@ async def test_the_step_limit_ends_a_run_that_never_stops_asking() -> None:
 
 
 async def test_usage_is_summed_over_requests() -> None:
-    steps = [
+    steps: list[Step] = [
         [call("look", {"name": "a"}), end("tool_calls", Usage(10, 2, 3, 4))],
         [text("b"), end("stop", Usage(20, 5))],
     ]
@@ -322,7 +342,11 @@ async def test_lone_surrogates_of_the_user_never_reach_history() -> None:
 
 
 async def test_live_state_is_the_fold_of_all_events() -> None:
-    steps = [[text("x"), call("look", {"name": "a"}), call("nope")], [text("b")], [text("c")]]
+    steps: list[Step] = [
+        [text("x"), call("look", {"name": "a"}), call("nope")],
+        [text("b")],
+        [text("c")],
+    ]
     async with opened(steps, [look]) as case:
         await case.send("one")
         await case.send("two")
@@ -331,7 +355,10 @@ async def test_live_state_is_the_fold_of_all_events() -> None:
 
 
 async def test_numbers_of_events_rise_and_every_start_has_one_end() -> None:
-    steps = [[call("look", {"name": "a"}), call("nope")], [text("b"), ModelError("network", "x")]]
+    steps: list[Step] = [
+        [call("look", {"name": "a"}), call("nope")],
+        [text("b"), ModelError("network", "x")],
+    ]
     async with opened(steps, [look]) as case:
         await case.send("one")
         numbers = [event.seq for event in case.events]
@@ -382,7 +409,7 @@ async def test_the_active_tools_are_those_of_the_next_step_in_the_order_given() 
     model = ScriptedModel([[text("a")], [call("look", {"name": "x"})], [text("b")]])
     async with opened(model, [look, change, broken]) as case:
         await case.send("one")
-        case.session.set_active_tools_by_name(["broken", "nope", "change", "broken"])
+        await case.session.set_active_tools_by_name(["broken", "nope", "change", "broken"])
         await case.send("two")
         names = [[spec.name for spec in request.tools] for request in model.requests]
         assert names == [["look", "change", "broken"], ["broken", "change"], ["broken", "change"]]

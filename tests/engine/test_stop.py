@@ -33,7 +33,7 @@ async def test_stop_while_streaming_keeps_the_text_and_the_next_request_has_it()
     async with opened(model) as case:
         run = await case.session.send("count")
         await gate.reached.wait()
-        await case.session.stop()
+        await case.session.interrupt()
         result = await asyncio.wrap_future(run.future)
         assert (result.reason, result.text) == ("interrupted", "one two ")
         view = case.session.view
@@ -72,7 +72,7 @@ async def test_stop_while_a_tool_runs_cancels_it_and_starts_nothing_more(is_asyn
     async with opened(model, [nap]) as case:
         run = await case.session.send("go")
         await started.wait()
-        await case.session.stop()
+        await case.session.interrupt()
         async with asyncio.timeout(2):
             result = await asyncio.wrap_future(run.future)
         release.set()
@@ -87,7 +87,7 @@ async def test_stop_while_asking_denies_and_later_calls_of_the_answer_do_not_run
     async with opened(model, [change]) as case:
         run = await case.session.send("go")
         question = await case.question()
-        await case.session.stop()
+        await case.session.interrupt()
         await asyncio.wrap_future(run.future)
         assert calls_of(case) == ["cancelled", "cancelled"]
         assert case.session.view.question is None
@@ -120,7 +120,7 @@ async def test_finished_results_survive_a_stop_of_their_siblings() -> None:
         run = await case.session.send("go")
         await started.wait()
         await asyncio.wait_for(finished.wait(), 5)
-        await case.session.stop()
+        await case.session.interrupt()
         await asyncio.wrap_future(run.future)
         assert calls_of(case) == ["done", "cancelled"]
         stored = [r.data for r in await case.records() if r.data.get("role") == "tool_result"]
@@ -141,7 +141,7 @@ async def test_stop_of_a_helper_closes_its_calls_too() -> None:
     async with opened(model, [nap], agents=[Agent("h", "Helps.")]) as case:
         run = await case.session.send("go")
         await started.wait()
-        await case.session.stop()
+        await case.session.interrupt()
         await asyncio.wrap_future(run.future)
         [delegate] = case.session.messages[1].tool_calls
         assert delegate.state == "cancelled"
@@ -167,8 +167,8 @@ async def test_a_second_stop_is_answered_and_writes_nothing() -> None:
     async with opened([[text("a"), gate]]) as case:
         run = await case.session.send("one")
         await gate.reached.wait()
-        await case.session.stop()
-        await case.session.stop()
+        await case.session.interrupt()
+        await case.session.interrupt()
         await asyncio.wrap_future(run.future)
         assert (await case.kinds()).count("stop_committed") == 1
 
@@ -179,7 +179,7 @@ async def test_a_stop_that_cannot_be_stored_lets_the_run_go_on() -> None:
         run = await case.session.send("one")
         await gate.reached.wait()
         with pytest.raises(SessionError) as caught:
-            await case.session.stop()
+            await case.session.interrupt()
         assert caught.value.code == "STORAGE_ERROR"
         gate.open()
         assert (await asyncio.wrap_future(run.future)).text == "ab"
@@ -201,10 +201,10 @@ async def test_a_tool_that_ignores_cancellation_is_abandoned_and_its_late_work_d
         return "late"
 
     model = ScriptedModel([[call("stubborn")], [text("never")], [text("next")]])
-    async with opened(model, [stubborn], stop_grace_s=0.05) as case:
+    async with opened(model, [stubborn], abandon_s=0.05) as case:
         run = await case.session.send("go")
         await started.wait()
-        await case.session.stop()
+        await case.session.interrupt()
         assert (await asyncio.wrap_future(run.future)).reason == "abandoned"
         assert case.session.view.notices[0].code == "abandoned"
         assert calls_of(case) == ["cancelled"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,7 +37,7 @@ def test_applying_differences_gives_the_wire_form_of_the_new_view(
 ) -> None:
     views = views_of(events)
     stops = [0, *sorted(min(cut, len(events)) for cut in cuts), len(events)]
-    wire = view_to_wire(views[0])
+    wire: Any = view_to_wire(views[0])
     for before, after in itertools.pairwise(stops):
         wire = apply(wire, diff(views[before], views[after]))
         assert wire == view_to_wire(views[after])
@@ -48,7 +49,8 @@ def test_any_two_views_of_a_session_can_be_bridged(
 ) -> None:
     views = views_of(events)
     before, after = views[min(one, len(events))], views[min(other, len(events))]
-    assert apply(view_to_wire(before), diff(before, after)) == view_to_wire(after)
+    wire: Any = view_to_wire(before)
+    assert apply(wire, diff(before, after)) == view_to_wire(after)
 
 
 @given(SESSIONS)

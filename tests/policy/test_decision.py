@@ -151,7 +151,7 @@ def test_a_path_that_cannot_be_resolved_asks() -> None:
 def test_protected_files_ask_even_when_a_rule_or_a_mode_allows_them() -> None:
     for path in (".git/config", "a/.GIT/hooks/x", "~/.ssh/config", ".agent_widget/settings.json"):
         for mode in ("accept_edits", "allow_all"):
-            given = ruling(path, tool="write_file", argument="path", kind="edit", mode=mode)  # type: ignore[arg-type]
+            given = ruling(path, tool="write_file", argument="path", kind="edit", mode=mode)
             assert (given.verdict, given.source) == ("ask", "guard"), path
         assert ruling(f"echo x > {path}", allow=["bash(*)", "write(/**)"]).source == "guard"
 

@@ -11,8 +11,9 @@ from typing import Final
 import pytest
 
 from agent_widget.policy.decision import ruling_on
-from agent_widget.policy.options import Call, PermissionOptions
+from agent_widget.policy.options import Call, Mode, PermissionOptions
 from agent_widget.policy.rules import Rules, parsed_rule, read_rules, rules_of
+from agent_widget.policy.shell.model import Dialect
 from agent_widget.policy.suggestion import suggested_rules
 from tests.policy.bashrun import BashRun
 from tests.policy.support import MadePaths
@@ -35,16 +36,17 @@ PIECES: Final = (
     "time", "coproc", "trap", "alias", "export", "declare", "unset", "let", "test", "find", "awk",
     " ", " ", " ", " ", " ", " ", " ", " ", " ", " ", " ", " ", "  ", "\n",
 )  # fmt: skip
+SETTINGS: Final[tuple[tuple[Mode | None, Dialect, list[str], list[str]], ...]] = (
+    (None, "posix", ["bash(echo *)", "write(out/**)"], ["bash(git *)"]),
+    ("allow_all", "posix", ["bash(*)"], []),
+    (None, "powershell", ["bash(*)"], ["ps(Remove-Item *)"]),
+)
 OPTIONS: Final = tuple(
     PermissionOptions(
         mode=mode, host_shell=shell, rules=rules_of(allow, ask, ["bash(touch *)", "read(**/.env)"])
     )
-    for mode, shell, allow, ask in (
-        (None, "posix", ["bash(echo *)", "write(out/**)"], ["bash(git *)"]),
-        ("allow_all", "posix", ["bash(*)"], []),
-        (None, "powershell", ["bash(*)"], ["ps(Remove-Item *)"]),
-    )
-)  # fmt: skip
+    for mode, shell, allow, ask in SETTINGS
+)
 
 
 def lines(count: int, seed: int, pieces: tuple[str, ...] = PIECES) -> list[str]:

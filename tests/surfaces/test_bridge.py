@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agent_widget import tool
+from agent_widget.engine.approvals import READING_MS
 from agent_widget.surfaces.bridge import Bridge
 from agent_widget.testing.doubles import Gate, Step, call, text
 from tests.engine.support import Case, opened
@@ -101,7 +102,7 @@ async def test_lost_patches_are_noticed_and_healed() -> None:
 async def test_every_command_is_answered_once_and_refusals_say_why() -> None:
     async with bridged([[text("a")]]) as (case, page):
         page.hello()
-        for name, fields, code in [
+        refused: list[tuple[str, dict[str, Any], str]] = [
             ("send", {"text": "  "}, "INVALID_INPUT"),
             ("send", {}, "INVALID_INPUT"),
             ("stop", {}, "SESSION_NOT_RUNNING"),
@@ -109,7 +110,8 @@ async def test_every_command_is_answered_once_and_refusals_say_why() -> None:
             ("decide", {"pid": "p", "decision": "allow_once"}, "QUESTION_CLOSED"),
             ("decide", {"pid": "p", "decision": {"allow": 1}}, "INVALID_INPUT"),
             ("dance", {}, "INVALID_INPUT"),
-        ]:
+        ]
+        for name, fields, code in refused:
             reply = await page.command(name, **fields)
             assert (reply["ok"], reply["code"]) == (False, code)
             assert reply["message"]
@@ -131,7 +133,7 @@ async def test_malformed_messages_do_no_harm(junk: dict[str, Any]) -> None:
 
 
 async def test_a_click_answers_the_question_and_a_second_one_does_nothing() -> None:
-    steps = [[call("change", {"name": "x"})], [text("end")]]
+    steps: list[Step] = [[call("change", {"name": "x"})], [text("end")]]
     async with bridged(steps) as (case, page):
         page.hello("v1")
         page.hello("v2")
@@ -172,7 +174,7 @@ async def test_a_page_that_cannot_be_reached_does_not_disturb_the_run() -> None:
 
 
 async def test_traits_stay_small_and_snapshots_hold_the_last_messages() -> None:
-    steps = [[text(f"{number} " + "x" * 3000)] for number in range(60)]
+    steps: list[Step] = [[text(f"{number} " + "x" * 3000)] for number in range(60)]
     async with bridged(steps) as (case, page):
         for number in range(60):
             await case.send(f"q{number}")
@@ -228,9 +230,25 @@ FORGED: list[dict[str, Any]] = [
 ]
 
 
+async def test_a_click_that_comes_too_early_is_refused_in_words_and_the_page_still_asks() -> None:
+    async with bridged([[call("change", {"name": "x"})], [text("end")]]) as (case, page):
+        page.hello()
+        await page.command("send", text="go")
+        question = await case.unread_question()
+        early = await page.command("decide", pid=question.permission_id, decision="allow_once")
+        assert (early["ok"], early["code"]) == (False, "QUESTION_TOO_EARLY")
+        assert "still open" in early["message"]
+        assert page.wire is not None
+        assert page.wire["question"]["pid"] == question.permission_id
+        case.clock.now_ms += READING_MS
+        assert (await page.command("decide", pid=question.permission_id, decision="deny"))["ok"]
+        await ended(case)
+        assert [part.state for part in case.session.messages[1].tool_calls] == ["cancelled"]
+
+
 @pytest.mark.parametrize("forged", FORGED, ids=str)
 async def test_a_forged_decision_is_refused_and_changes_nothing(forged: dict[str, Any]) -> None:
-    steps = [[call("change", {"name": "x"})], [text("end")]]
+    steps: list[Step] = [[call("change", {"name": "x"})], [text("end")]]
     async with bridged(steps) as (case, page):
         page.hello()
         await page.command("send", text="go")

@@ -19,8 +19,9 @@ def run(code):
 
 def executed(*cells: str) -> list[Any]:
     """Outputs of each cell, run as ``jupyter execute`` runs them."""
-    notebook = nbformat.v4.new_notebook()
-    notebook.cells = [nbformat.v4.new_code_cell(source) for source in (SETUP, *cells)]
+    notebook = nbformat.v4.new_notebook()  # type: ignore[no-untyped-call]
+    new_cell = nbformat.v4.new_code_cell
+    notebook.cells = [new_cell(source) for source in (SETUP, *cells)]  # type: ignore[no-untyped-call]
     NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
     return [cell.outputs for cell in notebook.cells[1:]]
 

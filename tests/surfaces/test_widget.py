@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from agent_widget import AgentWidget, Question, SessionError, tool
+from agent_widget import Agent, AgentWidget, Judgement, Question, SessionError, tool
 from agent_widget.core.errors import InvalidOptions
-from agent_widget.testing.doubles import Gate, ScriptedModel, call, text
+from agent_widget.testing.doubles import Gate, ScriptedModel, Step, call, text
 
 Open = Callable[..., AgentWidget]
 
@@ -78,7 +78,7 @@ def test_input_during_a_run_raises_where_it_was_typed(chat: Open) -> None:
     gate = Gate()
     widget = chat(ScriptedModel([[gate, text("x")]]))
     run = widget.send("one")
-    with pytest.raises(SessionError, match="takes no input") as caught:
+    with pytest.raises(SessionError, match="takes no messages") as caught:
         widget.send("two")
     assert caught.value.code == "INPUT_BLOCKED"
     gate.open()
@@ -103,7 +103,10 @@ def test_ask_user_sees_the_question_and_decides(chat: Open) -> None:
         seen.append(question)
         return question.args == {"name": "a"}
 
-    steps = [[call("change", {"name": "a"}), call("change", {"name": "b"})], [text("end")]]
+    steps: list[Step] = [
+        [call("change", {"name": "a"}), call("change", {"name": "b"})],
+        [text("end")],
+    ]
     widget = chat(ScriptedModel(steps), tools=[change], ask_user=decide)
     assert widget.ask("go", timeout_s=10).text == "end"
     assert [question.tool for question in seen] == ["change", "change"]
@@ -131,8 +134,81 @@ def test_plain_functions_are_tools_and_a_second_one_of_a_name_is_left_out(chat: 
     assert "two tools named 'list_variables'" in notice.message
 
 
+def test_lists_of_names_choose_among_all_tools_and_the_system_text_names_only_these(
+    chat: Open,
+) -> None:
+    model = ScriptedModel([[text("a")]])
+    widget = chat(
+        model,
+        tools=[change],
+        allow_tools=["run_python", "change", "read_file", "delegate_to_helper"],
+        exclude_tools=["read_file", "nope"],
+    )
+    widget.ask("hi", timeout_s=10)
+    [request] = model.requests
+    assert [spec.name for spec in request.tools] == ["run_python", "change", "delegate_to_helper"]
+    assert request.system is not None
+    assert "run_python" in request.system
+    assert "list_variables" not in request.system
+    assert "bash" not in request.system
+    [notice] = widget.session.view.notices
+    assert "'nope'" in notice.message
+
+
+def test_refreshed_tools_are_those_of_the_next_message(chat: Open) -> None:
+    def fresh(x: int) -> int:
+        """Fresh."""
+        return x
+
+    model = ScriptedModel([[text("a")], [text("b")]])
+    widget = chat(model, tools=[change], notebook=False, workspace=None, agents=())
+    widget.ask("one", timeout_s=10)
+    with pytest.raises(InvalidOptions):
+        widget.refresh_tools(["change"])  # type: ignore[list-item]
+    widget.refresh_tools([fresh])
+    widget.ask("two", timeout_s=10)
+    names = [[spec.name for spec in request.tools] for request in model.requests]
+    assert names == [["todo", "change"], ["todo", "fresh"]]
+
+
+def test_agents_that_take_over_are_reached_by_a_tool_and_named_in_the_header(chat: Open) -> None:
+    agent = Agent("sql", "Writes SQL.", handoff=True, model=ScriptedModel([[text("SELECT 1")]]))
+    widget = chat(ScriptedModel([[call("transfer_to_sql")]]), agents=[agent])
+    assert widget.ask("go", timeout_s=10).reason == "handoff"
+    assert widget.session.view.model.label == "sql · scripted"
+    assert widget.ask("a query", timeout_s=10).text == "SELECT 1"
+
+
+@pytest.mark.parametrize(
+    ("options", "is_used", "notices"),
+    [
+        ({}, True, []),
+        ({"permission": {"mode": "deny_all"}}, False, ["adjudicator_skipped_by_mode"]),
+        ({"permission": {"mode": "deny_all"}, "adjudicator": False}, False, []),
+    ],
+)
+def test_the_adjudicator_of_a_deployment_judges_where_no_mode_is_chosen(
+    chat: Open, monkeypatch: pytest.MonkeyPatch, options: Any, is_used: bool, notices: list[str]
+) -> None:
+    judged: list[object] = []
+
+    def judge(asked: object) -> Judgement:
+        judged.append(asked)
+        return Judgement("safe")
+
+    monkeypatch.setattr(AgentWidget, "host_adjudicator", judge)
+    model = ScriptedModel([[call("change", {"name": "a"})], [text("end")]])
+    widget = chat(model, tools=[change], **options)
+    widget.ask("go", timeout_s=10)
+    assert bool(judged) is is_used
+    assert [part.state for part in widget.messages[1].tool_calls] == [
+        "done" if is_used else "error"
+    ]
+    assert [notice.code for notice in widget.session.view.notices] == notices
+
+
 def test_code_runs_in_the_given_namespace(chat: Open) -> None:
-    steps = [[call("run_python", {"code": "y = x + 1\ny"})], [text("end")]]
+    steps: list[Step] = [[call("run_python", {"code": "y = x + 1\ny"})], [text("end")]]
     namespace: dict[str, Any] = {"x": 41}
     widget = chat(ScriptedModel(steps), namespace=namespace, ask_user=lambda _q: True)
     widget.ask("go", timeout_s=20)
@@ -181,7 +257,7 @@ def test_permission_options_that_cannot_work_raise(options: dict[str, Any], name
 def test_rules_and_modes_decide_without_a_person_and_allow_all_stays_in_sight(
     chat: Open, tmp_path: Path
 ) -> None:
-    steps = [[call("bash", {"command": "echo hi > made.txt"})], [text("end")]]
+    steps: list[Step] = [[call("bash", {"command": "echo hi > made.txt"})], [text("end")]]
     widget = chat(ScriptedModel(steps), permission={"mode": "allow_all"}, workspace=tmp_path)
     assert widget.ask("go", timeout_s=20).ok
     assert (tmp_path / "made.txt").read_text() == "hi\n"
@@ -191,7 +267,7 @@ def test_rules_and_modes_decide_without_a_person_and_allow_all_stays_in_sight(
 def test_files_are_read_without_a_question_but_not_secrets(chat: Open, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("some notes")
     (tmp_path / ".env").write_text("KEY=SENTINEL")
-    steps = [
+    steps: list[Step] = [
         [call("read_file", {"path": "notes.txt"}), call("read_file", {"path": ".env"})],
         [text("end")],
     ]
@@ -208,7 +284,7 @@ def test_allow_rules_of_a_cloned_project_wait_and_are_told(chat: Open, tmp_path:
     settings = tmp_path / ".agent_widget" / "settings.json"
     settings.parent.mkdir()
     settings.write_text('{"permission": {"rules": {"allow": ["bash(*)"]}}}')
-    steps = [[call("bash", {"command": "touch made.txt"})], [text("end")]]
+    steps: list[Step] = [[call("bash", {"command": "touch made.txt"})], [text("end")]]
     widget = chat(ScriptedModel(steps), workspace=tmp_path, ask_user=lambda _q: False)
     widget.ask("go", timeout_s=20)
     assert not (tmp_path / "made.txt").exists()

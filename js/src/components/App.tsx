@@ -1,24 +1,20 @@
 import type { VNode } from "preact";
 import { useCallback, useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import type { Outcome } from "../commands";
 import type { TailFollower } from "../follow";
-import type { Draft, SessionView } from "../protocol";
+import { type Draft, isAtRest, type Queue, type SessionView } from "../protocol";
 import type { Session } from "../session";
 import { visible } from "../text/escapes";
-import {
-  composed,
-  emptyComposer,
-  LiveContext,
-  type Sending,
-  ToolsContext,
-  type ViewTools,
-} from "../ui-state";
-import { CONNECTIONS, refusalInWords, statusInWords } from "../words";
+import { LiveContext, ToolsContext, type ViewTools } from "../ui-state";
+import { CONNECTIONS, statusInWords } from "../words";
 import { announcementAfter } from "./announce";
+import { Bars } from "./Bars";
 import { useCopyButtons } from "./copy";
 import { Dock } from "./Dock";
 import { RetryButton } from "./ErrorBanner";
+import { type Sender, useSender } from "./fields";
 import { Header } from "./Header";
-import { Info, Spinner, Unplugged } from "./Icons";
+import { Spinner, Unplugged } from "./Icons";
 import { Transcript } from "./Transcript";
 
 /** Renders again after changes of the session, at most once a frame. */
@@ -49,25 +45,6 @@ function useAnnouncements(view: SessionView | null, announce: (text: string) => 
     before.current = view;
     if (text) announce(text);
   }, [view, announce]);
-}
-
-function SendingRow({ sending, view }: { sending: Sending; view: SessionView }): VNode | null {
-  const { first, items } = view.messages;
-  const arrived = items
-    .slice(Math.max(0, sending.after - first))
-    .some((message) => message.role === "user");
-  if (arrived) return null;
-  return (
-    <article class="msg user sending" aria-label="Message being sent">
-      <div class="author">You</div>
-      <div class="said" dir="auto">
-        {sending.text}
-      </div>
-      <p class="quiet">
-        {sending.slow ? "Not confirmed yet: waiting for the kernel…" : "Sending…"}
-      </p>
-    </article>
-  );
 }
 
 function Working({ view }: { view: SessionView }): VNode | null {
@@ -111,38 +88,63 @@ function Empty(): VNode {
   );
 }
 
+const GIVEN_BACK =
+  "The message you were changing is no longer there. Your text is in the message field.";
+
 const end = (view: SessionView): number => view.messages.first + view.messages.items.length;
 
-/** The composer's state and the sending of its draft. */
-function useComposer(session: Session, follower: { current: TailFollower | null }) {
-  const [composer, compose] = useReducer(composed, emptyComposer);
-  const send = async (): Promise<void> => {
-    const text = composer.draft;
-    compose({ type: "sent", text, after: end(session.store.view!) });
-    follower.current?.jump();
-    const outcome = await session.command("send", { text }, () => compose({ type: "slow" }));
-    if (outcome.ok) compose({ type: "accepted" });
-    else compose({ type: "refused", reason: refusalInWords(outcome.code, outcome.message) });
-  };
-  return { composer, compose, send };
+/** Stops the run and waits until it has ended. */
+async function stopped(session: Session): Promise<Outcome> {
+  const outcome = await session.command("stop");
+  if (!outcome.ok && outcome.code !== "SESSION_NOT_RUNNING") return outcome;
+  return new Promise((resolve) => {
+    const look = (): void => {
+      if (session.store.view?.status === "streaming") return;
+      unsubscribe();
+      resolve({ ok: true });
+    };
+    const unsubscribe = session.subscribe(look);
+    look();
+  });
 }
 
-function useViewTools(
-  session: Session,
-  field: { current: HTMLTextAreaElement | null },
-  follower: { current: TailFollower | null },
-  announce: (text: string) => void,
-): ViewTools {
+interface Fixed {
+  session: Session;
+  field: { current: HTMLTextAreaElement | null };
+  follower: { current: TailFollower | null };
+  sender: { current: Sender };
+  announce: (text: string) => void;
+  remark: (text: string) => void;
+}
+
+function useViewTools(fixed: Fixed): ViewTools {
+  const { session, field, follower, sender, announce, remark } = fixed;
   return useMemo(
     () => ({
       expanded: new Map(),
-      command: (name, fields, onSlow) => session.command(name, fields, onSlow),
+      stepping: { current: null },
+      command: (name, fields, waits) => session.command(name, fields, waits),
+      stopped: () => stopped(session),
       announce,
+      remark,
       focusComposer: () => field.current?.focus({ preventScroll: true }),
+      giveBack: (text, always) => {
+        sender.current.giveBack(text, always);
+        if (always) remark(GIVEN_BACK);
+      },
       keepPlace: (change) => (follower.current ? follower.current.hold(change) : change()),
     }),
-    [session, field, follower, announce],
+    [session, field, follower, sender, announce, remark],
   );
+}
+
+/** The last remark, which a new question, and a message being sent, make an old one. */
+function useRemark(pid: string | null, sending: boolean) {
+  const [remark, setRemark] = useState<string | null>(null);
+  useEffect(() => {
+    if (pid !== null || sending) setRemark(null);
+  }, [pid, sending]);
+  return [remark, setRemark] as const;
 }
 
 /** One view of a session; before anything is known of it, what it waits for. */
@@ -165,8 +167,12 @@ function Panel({ session, view }: { session: Session; view: SessionView }): VNod
   const field = useRef<HTMLTextAreaElement>(null);
   const panel = useRef<HTMLDivElement>(null);
   const follower = useRef<TailFollower | null>(null);
-  const { composer, compose, send } = useComposer(session, follower);
-  const tools = useViewTools(session, field, follower, announce);
+  const composer = useSender();
+  const sender = useRef(composer);
+  sender.current = composer;
+  const sending = composer.state.client.delivery === "waiting";
+  const [remark, setRemark] = useRemark(view.question?.pid ?? null, sending);
+  const tools = useViewTools({ session, field, follower, sender, announce, remark: setRemark });
   const onFollower = useCallback((created: TailFollower) => {
     follower.current = created;
   }, []);
@@ -174,6 +180,13 @@ function Panel({ session, view }: { session: Session; view: SessionView }): VNod
   useCopyButtons(panel, announce);
 
   const live = session.connection !== "disconnected" && session.connection !== "saved";
+  const running = view.status === "streaming";
+  const lastQueue = useRef<Queue | undefined>(undefined);
+  const send = (queue?: Queue): void => {
+    lastQueue.current = queue;
+    if (queue === undefined) follower.current?.jump();
+    void composer.send(tools.command, "send", queue === undefined ? {} : { queue });
+  };
   return (
     <LiveContext.Provider value={live}>
       <ToolsContext.Provider value={tools}>
@@ -182,12 +195,12 @@ function Panel({ session, view }: { session: Session; view: SessionView }): VNod
           <Bars session={session} view={view} live={live} />
           <Transcript
             messages={view.messages}
-            streaming={live && view.status === "streaming"}
+            streaming={live && running}
+            atRest={live && isAtRest(view)}
             loadEarlier={() => session.loadHistory()}
             onFollower={onFollower}
           >
-            {end(view) === 0 && composer.sending === null && <Empty />}
-            {composer.sending && <SendingRow sending={composer.sending} view={view} />}
+            {end(view) === 0 && <Empty />}
             {live && <Working view={view} />}
             {live && view.can_retry && !view.error && (
               <div class="after-stop">
@@ -199,10 +212,12 @@ function Panel({ session, view }: { session: Session; view: SessionView }): VNod
             view={view}
             live={live}
             saved={session.connection === "saved"}
-            composer={composer}
+            sender={composer}
             field={field}
-            onDraft={(draft) => compose({ type: "typed", draft })}
+            remark={remark}
+            onRemark={setRemark}
             onSend={send}
+            onSendAgain={() => send(running ? lastQueue.current : undefined)}
           />
           <div class="sr" aria-live="polite" role="status">
             {announcement}
@@ -210,27 +225,5 @@ function Panel({ session, view }: { session: Session; view: SessionView }): VNod
         </div>
       </ToolsContext.Provider>
     </LiveContext.Provider>
-  );
-}
-
-function Bars(props: { session: Session; view: SessionView; live: boolean }): VNode {
-  const { session, view, live } = props;
-  const { connection, kernelBusy } = session;
-  const busy = connection === "waiting" && kernelBusy;
-  return (
-    <>
-      {view.model.notice && (
-        <p class="model-notice" dir="auto">
-          <Info />
-          <span>{view.model.notice}</span>
-        </p>
-      )}
-      {connection !== "connecting" && CONNECTIONS[connection] && (
-        <p class={`connection ${connection}`} role="status">
-          {live ? <Spinner /> : <Unplugged />}
-          {busy ? "Waiting for the kernel, which is busy…" : CONNECTIONS[connection]}
-        </p>
-      )}
-    </>
   );
 }

@@ -1,83 +1,164 @@
 import type { Ref, VNode } from "preact";
-import { useLayoutEffect } from "preact/hooks";
-import { type ComposerState, isSendKey, useTools } from "../ui-state";
+import type { Queue, SessionView } from "../protocol";
+import { isLaterKey, isSendKey, useTools } from "../ui-state";
 import { refusalInWords } from "../words";
+import { useFittingHeight } from "./fields";
 import { Send, Stop } from "./Icons";
 
 interface Props {
-  state: ComposerState;
+  draft: string;
   field: { current: HTMLTextAreaElement | null };
   /** Why nothing can be sent now, in words; null when it can. */
   blocked: string | null;
-  canStop: boolean;
+  /** What is being sent is not confirmed yet, and how long that takes. */
+  sending: "no" | "sending" | "slow";
+  readOnly: boolean;
+  /** A run is under way and takes messages. */
+  steers: boolean;
+  stop: "no" | "stop" | "stopping";
+  /** What is done with messages while a run is under way; null when that cannot be changed now. */
+  policy: SessionView["input_policy"]["while_running"] | null;
   onDraft: (draft: string) => void;
-  onSend: () => void;
-  onRefused: (reason: string) => void;
+  onSend: (queue?: Queue) => void;
 }
 
 const MOST_PX = 180;
 
 export function Composer(props: Props): VNode {
-  const { state, field, blocked, canStop, onDraft, onSend, onRefused } = props;
-  const tools = useTools();
-  const empty = state.draft.trim() === "";
-  const reason = blocked ?? (empty ? "Type a message first." : null);
-
-  useLayoutEffect(() => {
-    const area = field.current!;
-    area.style.height = "auto";
-    area.style.height = `${Math.min(area.scrollHeight, MOST_PX)}px`;
-    area.style.overflowY = area.scrollHeight > MOST_PX ? "auto" : "hidden";
-  }, [state.draft, field]);
-
-  const stop = async (): Promise<void> => {
-    field.current?.focus({ preventScroll: true });
-    const outcome = await tools.command("stop");
-    if (!outcome.ok) onRefused(refusalInWords(outcome.code, outcome.message));
-  };
-  const send = (): void => {
-    if (reason === null) onSend();
+  const { draft, field, blocked, sending, readOnly, steers, policy, onDraft, onSend } = props;
+  const reason = blocked ?? (draft.trim() === "" ? "Type a message first." : null);
+  useFittingHeight(field, draft, MOST_PX);
+  const send = (queue?: Queue): void => {
+    if (reason === null) onSend(queue);
   };
   return (
-    <div class="composer">
+    <div class={steers ? "composer steers" : "composer"}>
       <textarea
         ref={field as Ref<HTMLTextAreaElement>}
         rows={1}
         dir="auto"
-        value={state.draft}
-        placeholder="Ask about your data…"
+        value={draft}
+        readOnly={readOnly}
+        placeholder={placeholderOf(props)}
         aria-label="Message"
         aria-describedby="composer-hint"
         spellcheck
         onInput={(event) => onDraft(event.currentTarget.value)}
         onKeyDown={(event) => {
-          if (!isSendKey(event)) return;
+          const later = steers && isLaterKey(event);
+          if (!later && !isSendKey(event)) return;
           event.preventDefault();
-          send();
+          if (steers) send(later ? "follow_up" : "steering");
+          else send();
         }}
       />
       <div class="composer-buttons">
-        {canStop && (
-          <button type="button" class="stop" aria-label="Stop" title="Stop" onClick={stop}>
-            <Stop />
-            <span>Stop</span>
+        <StopButton {...props} />
+        {steers ? (
+          <SteerButtons reason={reason} send={send} />
+        ) : (
+          <button
+            type="button"
+            class="send"
+            aria-label="Send"
+            aria-disabled={reason !== null}
+            title={reason ?? "Send (Enter)"}
+            aria-describedby="composer-hint"
+            onClick={() => send()}
+          >
+            <Send />
           </button>
         )}
-        <button
-          type="button"
-          class="send"
-          aria-label="Send"
-          aria-disabled={reason !== null}
-          title={reason ?? "Send (Enter)"}
-          aria-describedby="composer-hint"
-          onClick={send}
-        >
-          <Send />
-        </button>
       </div>
-      <div class="composer-hint" id="composer-hint">
-        {blocked && !empty ? blocked : "Enter sends · Shift+Enter starts a new line"}
+      <div class="composer-foot">
+        <span class="composer-hint" id="composer-hint">
+          {hintOf(sending, blocked, steers)}
+        </span>
+        {policy !== null && <PolicySwitch policy={policy} />}
       </div>
     </div>
+  );
+}
+
+function placeholderOf({ readOnly, steers }: Props): string {
+  if (readOnly) return "Read-only here";
+  return steers ? "Add something while it works…" : "Ask about your data…";
+}
+
+function hintOf(sending: Props["sending"], blocked: string | null, steers: boolean): string {
+  if (sending === "slow") return "Not confirmed yet: waiting for the kernel…";
+  if (sending === "sending") return "Sending…";
+  if (blocked !== null) return blocked;
+  return steers
+    ? "Enter: before the next step · Alt+Enter: after this run"
+    : "Enter sends · Shift+Enter starts a new line";
+}
+
+function StopButton({ stop, field }: Props): VNode | null {
+  const tools = useTools();
+  const press = async (): Promise<void> => {
+    field.current?.focus({ preventScroll: true });
+    if (stop !== "stop") return;
+    const outcome = await tools.command("stop");
+    if (!outcome.ok) tools.remark(refusalInWords(outcome.code, outcome.message));
+  };
+  if (stop === "no") return null;
+  return (
+    <button
+      type="button"
+      class="stop"
+      aria-label="Stop"
+      aria-disabled={stop === "stopping"}
+      title={stop === "stopping" ? "Stopping…" : "Stop"}
+      onClick={press}
+    >
+      <Stop />
+      <span>Stop</span>
+    </button>
+  );
+}
+
+interface SteerProps {
+  reason: string | null;
+  send: (queue: Queue) => void;
+}
+
+function SteerButtons({ reason, send }: SteerProps): VNode {
+  return (
+    <>
+      <button
+        type="button"
+        class="plain-button"
+        aria-disabled={reason !== null}
+        title={reason ?? "Send: used after this run (Alt+Enter)"}
+        onClick={() => send("follow_up")}
+      >
+        After this run
+      </button>
+      <button
+        type="button"
+        class="send worded"
+        aria-disabled={reason !== null}
+        title={reason ?? "Send: used before the next step (Enter)"}
+        onClick={() => send("steering")}
+      >
+        <Send />
+        Next step
+      </button>
+    </>
+  );
+}
+
+function PolicySwitch({ policy }: { policy: NonNullable<Props["policy"]> }): VNode {
+  const tools = useTools();
+  const isOn = policy === "steer";
+  const change = async (): Promise<void> => {
+    const outcome = await tools.command("set_input_policy", { mode: isOn ? "block" : "steer" });
+    if (!outcome.ok) tools.remark(refusalInWords(outcome.code, outcome.message));
+  };
+  return (
+    <button type="button" class="switch" role="switch" aria-checked={isOn} onClick={change}>
+      Take messages while it works
+    </button>
   );
 }

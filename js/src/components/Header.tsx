@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { SessionView, Usage } from "../protocol";
 import { visible } from "../text/escapes";
 import { useTools } from "../ui-state";
-import { countInWords, refusalInWords, statusInWords } from "../words";
+import { countInWords, refusalInWords, statusInWords, storageInWords } from "../words";
 import { Check, Cross, Hand, More, Spinner, Warning } from "./Icons";
 
 function UsageLine({ usage }: { usage: Usage }): VNode {
@@ -20,7 +20,7 @@ function UsageLine({ usage }: { usage: Usage }): VNode {
 }
 
 function StatusIcon({ view }: { view: SessionView }): VNode {
-  if (view.status === "error") return <Cross />;
+  if (view.status === "error" || view.phase === "failed") return <Cross />;
   if (view.question) return <Hand />;
   return view.status === "streaming" ? <Spinner /> : <Check />;
 }
@@ -110,11 +110,19 @@ function Alarm({ warning }: { warning: string }): VNode {
 }
 
 export function Header({ view, reachable }: { view: SessionView; reachable: boolean }): VNode {
+  const { name, storage } = view;
   const { warning } = view.permission;
+  const model = visible(view.model.label);
+  const kept = visible(storageInWords(storage));
   return (
     <header class="header">
-      <span class="model" title={visible(view.model.label)}>
-        {visible(view.model.label)}
+      {name && (
+        <span class="name" dir="auto" title={visible(name)}>
+          {visible(name)}
+        </span>
+      )}
+      <span class="model" title={model}>
+        {model}
       </span>
       {reachable && (
         <span class={`status ${view.question ? "asking" : view.status}`}>
@@ -123,8 +131,19 @@ export function Header({ view, reachable }: { view: SessionView; reachable: bool
         </span>
       )}
       <span class="space" />
+      {reachable && storage.label && (
+        <span class="kept" title={kept}>
+          {kept}
+        </span>
+      )}
       {view.usage && view.usage.requests > 0 && <UsageLine usage={view.usage} />}
-      <Menu disabled={!reachable || view.messages.first + view.messages.items.length === 0} />
+      <Menu
+        disabled={
+          !reachable ||
+          storage.read_only !== null ||
+          view.messages.first + view.messages.items.length === 0
+        }
+      />
       {reachable && warning && <Alarm warning={warning} />}
     </header>
   );

@@ -65,6 +65,13 @@ export const Info = icon(
     <path d="M8 7.2v3.8M8 5v.1" />
   </>,
 );
+export const Pencil = icon(<path d="M3 13l.7-3L11 2.7 13.3 5 6 12.3zM9.5 4.2l2.3 2.3" />);
+export const Clock = icon(
+  <>
+    <circle cx="8" cy="8" r="6" />
+    <path d="M8 4.5V8l2.3 1.6" />
+  </>,
+);
 export const Unplugged = icon(
   <path d="M2.5 13.5l2.2-2.2M4 8.5L7.5 12l-1 1a2.5 2.5 0 0 1-3.5-3.5zM9 4L12 7m-5.5 0L9 4.5l.5-1.5a2.5 2.5 0 0 1 3.5 3.5l-1.5.5L9 9.5m4.5-7l-1 1" />,
 );

@@ -2,6 +2,7 @@ import type { VNode } from "preact";
 import { memo } from "../memo";
 import type { Mark, Message, Part } from "../protocol";
 import { visible } from "../text/escapes";
+import { Said, Stepper } from "./Branches";
 import { Markdown } from "./Markdown";
 import { ToolCard } from "./ToolCard";
 
@@ -31,11 +32,13 @@ interface RowProps {
   author: string;
   /** False when the message before has the same author and the label is for screen readers only. */
   labelled: boolean;
+  /** The message can be made to branch: nothing runs, and the kernel takes messages. */
+  atRest: boolean;
 }
 
 /** One message: an author and parts. */
 export const MessageRow = memo((props: RowProps): VNode => {
-  const { message, growing, author, labelled } = props;
+  const { message, growing, author, labelled, atRest } = props;
   const last = message.parts.length - 1;
   return (
     <article
@@ -45,9 +48,7 @@ export const MessageRow = memo((props: RowProps): VNode => {
     >
       <div class={labelled ? "author" : "author sr"}>{author}</div>
       {message.role === "user" ? (
-        <div class="said" dir="auto">
-          {message.parts.map((part) => (part.type === "text" ? part.text : "")).join("\n")}
-        </div>
+        <Said message={message} atRest={atRest} />
       ) : (
         message.parts.map((part, index) => (
           <PartView
@@ -58,6 +59,12 @@ export const MessageRow = memo((props: RowProps): VNode => {
         ))
       )}
       {message.mark && <p class={`mark ${message.mark}`}>{MARKS[message.mark] ?? message.mark}</p>}
+      {(message.is_steering || message.branch) && (
+        <div class="msg-foot">
+          {message.branch && <Stepper mid={message.mid} branch={message.branch} atRest={atRest} />}
+          {message.is_steering && <span class="quiet">Sent while working</span>}
+        </div>
+      )}
     </article>
   );
 });
@@ -79,6 +86,7 @@ export function Messages({ items, streaming, author }: MessagesProps): VNode {
           growing={streaming && index === items.length - 1}
           author={message.role === "user" ? "Task" : visible(author)}
           labelled={message.role === "user"}
+          atRest={false}
         />
       ))}
     </>

@@ -69,12 +69,14 @@ function useAnswer({ question, answered, onRefused }: Props): Answering {
     setStage("sent");
     setRefusal(null);
     tools.focusComposer();
-    const outcome = await tools.command("decide", { pid, decision, ...fields }, () =>
-      setStage("slow"),
+    const outcome = await tools.command(
+      "decide",
+      { pid, decision, ...fields },
+      { slow: () => setStage("slow") },
     );
     if (outcome.ok) return;
     const reason = visible(refusalInWords(outcome.code, outcome.message));
-    if (outcome.code === "QUESTION_CLOSED" || outcome.code === "DISCONNECTED") onRefused(reason);
+    if (["QUESTION_CLOSED", "DISCONNECTED", "UNANSWERED"].includes(outcome.code)) onRefused(reason);
     else setRefusal(reason);
     if (outcome.code === "QUESTION_CLOSED") return;
     answered.delete(pid);

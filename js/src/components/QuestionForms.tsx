@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Editable, editedFrom, unseenLines } from "../editing";
 import type { DecisionWord, Question } from "../protocol";
 import { visible } from "../text/escapes";
-import { isSendKey } from "../ui-state";
+import { isLeaveKey, isSendKey } from "../ui-state";
 import { DECISIONS } from "../words";
 import { Warning } from "./Icons";
 
@@ -57,9 +57,6 @@ export function Sending({ stage }: { stage: Stage }): VNode | null {
     </span>
   );
 }
-
-/** True for the Escape that leaves a form, not the one that ends an input method's composition. */
-const isLeaveKey = (event: KeyboardEvent): boolean => event.key === "Escape" && !event.isComposing;
 
 export function DenyForm(props: { deny: (reason: string) => void; back: () => void }): VNode {
   const { deny, back } = props;

@@ -13,6 +13,8 @@ const MOST_ROWS = 120;
 interface Props {
   messages: MessageWindow;
   streaming: boolean;
+  /** Nothing runs and the kernel takes messages. */
+  atRest: boolean;
   /** Loads messages before the loaded ones. */
   loadEarlier: () => Promise<boolean>;
   onFollower: (follower: TailFollower) => void;
@@ -73,7 +75,7 @@ function useScrolling(start: number, onFollower: (follower: TailFollower) => voi
 }
 
 export function Transcript(props: Props): VNode {
-  const { messages, streaming, loadEarlier, onFollower, children } = props;
+  const { messages, streaming, atRest, loadEarlier, onFollower, children } = props;
   const { first, items } = messages;
   const end = first + items.length;
   const start = useStart(first, end);
@@ -106,7 +108,7 @@ export function Transcript(props: Props): VNode {
               {loading ? "Loading…" : "Show earlier messages"}
             </button>
           )}
-          <Rows items={items} from={start.value - first} streaming={streaming} />
+          <Rows items={items} from={start.value - first} streaming={streaming} atRest={atRest} />
           {children}
         </div>
       </div>
@@ -120,8 +122,14 @@ export function Transcript(props: Props): VNode {
   );
 }
 
-function Rows(props: { items: Message[]; from: number; streaming: boolean }): VNode {
-  const { items, from, streaming } = props;
+interface RowsProps {
+  items: Message[];
+  from: number;
+  streaming: boolean;
+  atRest: boolean;
+}
+
+function Rows({ items, from, streaming, atRest }: RowsProps): VNode {
   return (
     <>
       {items.slice(from).map((message, offset) => {
@@ -133,6 +141,7 @@ function Rows(props: { items: Message[]; from: number; streaming: boolean }): VN
             growing={streaming && index === items.length - 1}
             author={message.role === "user" ? "You" : "Assistant"}
             labelled={offset === 0 || items[index - 1]?.role !== message.role}
+            atRest={atRest && (message.role === "user" || !!message.branch)}
           />
         );
       })}

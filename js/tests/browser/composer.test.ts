@@ -1,33 +1,80 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { userEvent } from "vitest/browser";
+import { RECEIPT_DEADLINE_MS } from "../../src/commands";
 import { message, STREAMING, text, view } from "../support/model";
 import { area, frame, frames, mounted } from "../support/mounted";
 
-test("Enter sends the draft; the text is shown as being sent until the reply", async () => {
+test("Enter sends the draft, once; it stays in the field until the kernel confirms it", async () => {
   const m = await mounted(view());
   await userEvent.click(area(m));
-  await userEvent.keyboard("hello{Shift>}{Enter}{/Shift}there{Enter}");
+  await userEvent.keyboard("hello{Shift>}{Enter}{/Shift}there{Enter}{Enter}");
   await frame();
   expect(m.model.commands("send").map((c) => c.text)).toEqual(["hello\nthere"]);
-  expect(area(m).value).toBe("");
-  expect(m.find(".sending").textContent).toContain("Sending…");
+  expect(area(m).value).toBe("hello\nthere");
+  expect(m.find(".composer-hint").textContent).toBe("Sending…");
   await userEvent.keyboard("typed since");
   m.patch(["push", ["messages"], [message("u1", [text("hello\nthere")], "user")]]);
-  m.model.reply();
+  m.model.reply({ ok: true, message_id: "u1" });
   await frames(2);
-  expect(m.all(".sending")).toHaveLength(0);
   expect(m.all(".said").map((e) => e.textContent)).toEqual(["hello\nthere"]);
   expect(area(m).value).toBe("typed since");
+  expect(m.find(".composer-hint").textContent).toMatch(/Enter sends/);
 });
 
-test("a refused text comes back with the reason, before what was typed since", async () => {
+test("a refused text stays in the field, with the reason next to it until the next key", async () => {
   const m = await mounted(view());
   await userEvent.click(area(m));
-  await userEvent.keyboard("one{Enter}two");
+  await userEvent.keyboard("one{Enter}");
   m.model.reply({ ok: false, code: "INPUT_BLOCKED", message: "x" });
   await frames(2);
-  expect(area(m).value).toBe("one\ntwo");
-  expect(m.find(".refusal").textContent).toMatch(/still working/);
+  expect(area(m).value).toBe("one");
+  expect(m.find(".dock .refusal").textContent).toMatch(/still working/);
+  await userEvent.keyboard("!{Enter}");
+  expect(m.model.commands("send").map((c) => c.text)).toEqual(["one", "one!"]);
+});
+
+test("without a receipt it says so, sends again only when told, and a late receipt clears the field", async () => {
+  const m = await mounted(view());
+  await userEvent.click(area(m));
+  await userEvent.keyboard("one");
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  area(m).dispatchEvent(
+    new KeyboardEvent("keydown", { key: "Enter", keyCode: 13, bubbles: true, cancelable: true }),
+  );
+  vi.advanceTimersByTime(RECEIPT_DEADLINE_MS - 1);
+  const open = (): Element | null => m.root.querySelector(".unconfirmed");
+  expect(open()).toBeNull();
+  vi.advanceTimersByTime(1);
+  vi.useRealTimers();
+  await frames(2);
+  expect(open()!.textContent).toMatch(/may or may not have arrived.*may duplicate/);
+  expect(area(m).value).toBe("one");
+  const [first] = m.model.commands("send");
+  await userEvent.keyboard("{Enter}");
+  expect(m.model.commands("send")).toHaveLength(1);
+  m.find(".unconfirmed button").click();
+  await frames(2);
+  expect(open()).toBeNull();
+  expect(m.model.commands("send").map((c) => c.text)).toEqual(["one", "one"]);
+  expect(new Set(m.model.commands("send").map((c) => c.request_id)).size).toBe(2);
+  expect(m.model.commands("send")[1]).not.toHaveProperty("queue");
+  m.model.deliver({ kind: "reply", request_id: first!.request_id, ok: true, message_id: "u0" });
+  await frames(2);
+  expect(area(m).value).toBe("one");
+  m.model.reply({ ok: true, message_id: "u1" });
+  await frames(2);
+  expect(area(m).value).toBe("");
+});
+
+test("a kernel that goes before it answers leaves the text, not confirmed", async () => {
+  const m = await mounted(view());
+  await userEvent.click(area(m));
+  await userEvent.keyboard("one{Enter}");
+  m.host.classList.add("jupyter-widgets-disconnected");
+  await frames(3);
+  expect(area(m).value).toBe("one");
+  expect(m.find(".unconfirmed").textContent).toMatch(/may or may not have arrived/);
+  expect(m.find<HTMLButtonElement>(".unconfirmed button").disabled).toBe(true);
 });
 
 test("the Enter of an input method does not send", async () => {

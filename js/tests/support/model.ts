@@ -79,6 +79,8 @@ export const message = (
   role,
   parts,
   mark: null,
+  is_steering: false,
+  branch: null,
 });
 
 export const view = (items: Message[] = [], fields: Partial<SessionView> = {}): SessionView => ({
@@ -92,6 +94,10 @@ export const view = (items: Message[] = [], fields: Partial<SessionView> = {}): 
   permission: { mode: "default", warning: null },
   question: null,
   queue: [],
+  waiting: [],
+  input_policy: { while_running: "block", override: null },
+  storage: { label: "memory", is_durable: false, trouble: null, read_only: null },
+  name: null,
   todos: [],
   error: null,
   notices: [],

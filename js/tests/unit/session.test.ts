@@ -61,20 +61,24 @@ test("a command resolves with its reply and only its reply", async () => {
   expect(session.commands.openCount).toBe(0);
 });
 
-test("a command without a reply is reported as slow after 3 s, once, and still takes a late reply", async () => {
+test("a command without a reply is reported as slow after 3 s and as overdue after 10 s, once, and still takes a late reply", async () => {
   const model = new TestModel();
   const session = new Session(model);
   const slow = vi.fn();
-  const outcome = session.command("send", { text: "hi" }, slow);
+  const overdue = vi.fn();
+  const outcome = session.command("send", { text: "hi" }, { slow, overdue });
   vi.advanceTimersByTime(2900);
   expect(slow).not.toHaveBeenCalled();
-  vi.advanceTimersByTime(60_000);
+  vi.advanceTimersByTime(7000);
   expect(slow).toHaveBeenCalledTimes(1);
+  expect(overdue).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(60_000);
+  expect([slow, overdue].map((fn) => fn.mock.calls.length)).toEqual([1, 1]);
   model.reply();
   expect(await outcome).toEqual({ ok: true });
 });
 
-test("a send that throws ends in a refused command and a lost connection, not in an exception", async () => {
+test("a send that throws is refused, what was sent before it stays unanswered, and the connection is lost", async () => {
   const model = new TestModel();
   const session = new Session(model);
   session.openView();
@@ -83,7 +87,7 @@ test("a send that throws ends in a refused command and a lost connection, not in
   model.broken = true;
   const outcome = await session.command("send", { text: "hi" });
   expect(outcome).toMatchObject({ ok: false, code: "DISCONNECTED" });
-  expect(await waiting).toMatchObject({ ok: false, code: "DISCONNECTED" });
+  expect(await waiting).toMatchObject({ ok: false, code: "UNANSWERED" });
   expect(session.connection).toBe("disconnected");
 });
 

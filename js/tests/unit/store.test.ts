@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { PatchMessage, Snapshot } from "../../src/protocol";
+import { canSend, type PatchMessage, type SessionView, type Snapshot } from "../../src/protocol";
 import { Store } from "../../src/store";
 import { message, text, view } from "../support/model";
 
@@ -167,4 +167,35 @@ test("a listener hears each change once, and nothing after it left", () => {
   leave();
   store.applyPatch(patch(5));
   expect(heard).toBe(1);
+});
+
+const told = (seq: number, interaction: unknown): PatchMessage => ({
+  kind: "patch",
+  epoch: "e1",
+  seq,
+  ops: [["set", ["interaction"], interaction]],
+});
+
+test("the word on sending is kept by its revision, in patches and in whole answers", () => {
+  const { store } = storeAt(0);
+  const interaction = (): unknown => store.view!.interaction;
+  store.applyPatch(told(1, { can_send: false, revision: 3 }));
+  expect(interaction()).toEqual({ can_send: false, revision: 3 });
+  store.applyPatch(told(2, { can_send: true, revision: 2 }));
+  store.applyPatch(told(3, { can_send: "yes", revision: 9 }));
+  expect(interaction()).toEqual({ can_send: false, revision: 3 });
+  store.adoptAnswer(snapshot(4));
+  expect(interaction()).toEqual({ can_send: false, revision: 3 });
+  store.adoptAnswer(snapshot(0, "e2"));
+  expect(interaction()).toEqual({ can_send: true, revision: 0 });
+});
+
+test("an answer without that word leaves it to the status, and what else is missing to defaults", () => {
+  const { store } = storeAt(0);
+  const { interaction: _i, waiting: _w, storage: _s, input_policy: _p, ...old } = view();
+  store.adoptAnswer({ ...snapshot(1), view: old as SessionView });
+  const held = store.view!;
+  expect([held.interaction, held.waiting, held.storage.read_only]).toEqual([undefined, [], null]);
+  expect(canSend(held)).toBe(true);
+  expect(canSend({ ...held, status: "streaming" })).toBe(false);
 });

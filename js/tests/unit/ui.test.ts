@@ -2,14 +2,15 @@ import { expect, test } from "vitest";
 import { announcementAfter } from "../../src/components/announce";
 import { folded, lastLine } from "../../src/components/Output";
 import { callInOneLine, openByDefault } from "../../src/components/ToolCard";
-import type { Question } from "../../src/protocol";
-import { composed, emptyComposer, isHostShortcut, isSendKey } from "../../src/ui-state";
+import type { Question, SessionView } from "../../src/protocol";
+import { isHostShortcut, isLaterKey, isSendKey } from "../../src/ui-state";
 import {
   countInWords,
   durationInWords,
   errorInWords,
   refusalInWords,
   statusInWords,
+  storageInWords,
 } from "../../src/words";
 import { message, STREAMING, text, tool, view } from "../support/model";
 
@@ -33,6 +34,15 @@ test("Enter sends; Shift+Enter and the Enter of an input method do not", () => {
   expect(isSendKey(key({ key: "a" }))).toBe(false);
 });
 
+test("Alt+Enter sends for later and is no other key", () => {
+  expect([isLaterKey(key({ altKey: true })), isSendKey(key({ altKey: true }))]).toEqual([
+    true,
+    false,
+  ]);
+  for (const other of [{}, { altKey: true, shiftKey: true }, { altKey: true, isComposing: true }])
+    expect(isLaterKey(key(other))).toBe(false);
+});
+
 test("only combinations that are not editing go to the host", () => {
   for (const combination of [
     { key: "s", ctrlKey: true },
@@ -54,22 +64,6 @@ test("only combinations that are not editing go to the host", () => {
   ]) {
     expect(isHostShortcut(key(own))).toBe(false);
   }
-});
-
-test("text that was not taken comes back before what was typed since", () => {
-  let state = composed(emptyComposer, { type: "typed", draft: "one" });
-  state = composed(state, { type: "sent", text: "one", after: 4 });
-  expect(state).toMatchObject({ draft: "", sending: { text: "one", slow: false } });
-  state = composed(state, { type: "typed", draft: "two" });
-  state = composed(state, { type: "slow" });
-  expect(state.sending?.slow).toBe(true);
-  const refused = composed(state, { type: "refused", reason: "busy" });
-  expect(refused).toEqual({ draft: "one\ntwo", sending: null, refusal: "busy" });
-  expect(composed(state, { type: "accepted" })).toEqual({
-    draft: "two",
-    sending: null,
-    refusal: null,
-  });
 });
 
 const question: Question = {
@@ -102,6 +96,19 @@ test("a run announces its start, its questions and its end, and nothing else", (
     error: { code: "network", message: "x", advice: null },
   });
   expect(announcementAfter(started, failed)).toMatch(/^Failed: .*reached/);
+});
+
+test("a waiting message is announced when it comes and when it is used, not when it is taken back", () => {
+  const at = (waiting: SessionView["waiting"], items = [message("m0", [])]): SessionView =>
+    view(items, { ...STREAMING, waiting });
+  const soon = { mid: "w1", text: "x", queue: "steering" as const };
+  const later = { mid: "w2", text: "y", queue: "follow_up" as const };
+  expect(announcementAfter(at([]), at([soon]))).toBe("Message waits. Before the next step.");
+  expect(announcementAfter(at([soon]), at([soon, later]))).toBe("Message waits. After this run.");
+  expect(announcementAfter(at([soon]), at([{ ...soon, text: "z" }]))).toBeNull();
+  expect(announcementAfter(at([soon, later]), at([later]))).toBeNull();
+  const used = [message("m0", []), message("w1", [text("x")], "user")];
+  expect(announcementAfter(at([soon, later]), at([later], used))).toBe("Waiting message used.");
 });
 
 test("cards: pictures, tables and short text are open, long text and failures are closed", () => {
@@ -146,8 +153,15 @@ test("words for numbers, codes and states", () => {
   const codes = ["chat_disabled", "rate_limited", "bad_request", "network", "unknown"];
   expect(new Set(codes.map(errorInWords)).size).toBe(5);
   expect(refusalInWords("QUESTION_CLOSED", "")).toMatch(/no longer open/);
+  expect(storageInWords({ ...view().storage, is_durable: true, label: "chats.db" })).toBe(
+    "Kept in chats.db",
+  );
+  expect(storageInWords(view().storage)).toBe("Kept in memory only until the kernel ends");
   expect(refusalInWords("SOMETHING_NEW", "as the kernel says")).toBe("as the kernel says");
   const later = { ...STREAMING, phase: "of a later version" as "streaming" };
   expect(statusInWords(view([], later))).toBe("Answering");
+  const failed = { status: "error", phase: "failed" } as const;
+  expect(statusInWords(view([], failed))).toBe("Failed");
+  expect(statusInWords(view([], { phase: "of a later version" as "idle" }))).toBe("Ready");
   expect(lastLine("\x1b[31mTraceback\x1b[0m\n  ...\nKeyError: 'a'\n")).toBe("KeyError: 'a'");
 });

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from agent_widget.tools.base import Tool, ToolContext, ToolOutput
+from agent_widget.tools.base import MainThread, Tool, ToolContext, ToolOutput
 
 T = TypeVar("T")
 
@@ -21,6 +21,9 @@ class ThisThread:
         future.set_result(job())
         return future
 
+    def submit_coroutine(self, factory: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+        raise AssertionError(f"nothing to run {factory} on")
+
     def interrupt(self, future: Future[Any]) -> None:  # noqa: ARG002
         raise AssertionError("nothing to interrupt")
 
@@ -31,7 +34,7 @@ class ThisThread:
 class Call:
     """One call and what its context was told."""
 
-    def __init__(self, tool: Tool, main: Any = None) -> None:
+    def __init__(self, tool: Tool, main: MainThread | None = None) -> None:
         self.tool = tool
         self.live: list[str] = []
         self.progress: list[str | None] = []

@@ -1,0 +1,236 @@
+"""What the stored records of a session say, read once from first to last.
+
+A session's records form a tree, of which one path is the conversation (``core.branch``). Some
+facts belong to the session whatever path is shown: input that waits, the input policy, the name,
+labels, checkpoints, tokens used. Source: unified model, sections 7 and 8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any, Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from .branch import Entry, EntryRole, Tree
+from .events import QueuedInput
+from .records import Record, RecordKind
+
+
+class Checkpoint(Struct, frozen=True):
+    """A named place: the entry the conversation ended with, ``message_count`` messages long."""
+
+    checkpoint_id: str
+    entry_id: str | None
+    trigger: Literal["manual", "pre_compaction", "pre_restore"]
+    label: str | None
+    message_count: int
+
+
+class OpenRun(Struct, frozen=True):
+    """A run that was admitted and has no end in the records; ``started`` are ids of calls that
+    were allowed to start, so whose outcome is unknown where they have no result.
+    """
+
+    run_id: str
+    started: frozenset[str] = frozenset()
+
+
+class Journal:
+    """The records of one session and what they add up to. Not changed after ``of``."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.leaf: str | None = None
+        self.inputs: dict[str, QueuedInput] = {}
+        self.waiting: list[str] = []
+        self.input_override: Literal["block", "steer"] | None = None
+        self.interaction: Mapping[str, Any] | None = None
+        self.name: str | None = None
+        self.labels: dict[str, str] = {}
+        self.checkpoints: dict[str, Checkpoint] = {}
+        self.crew: Mapping[str, Any] | None = None
+        self.usage: list[Mapping[str, int]] = []
+        self.call_ids: set[str] = set()
+        self.open_run: OpenRun | None = None
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Journal:
+        """The journal of ``records`` in the order of appending."""
+        journal = cls()
+        for record in records:
+            journal._read(record)
+        return journal
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The records as a tree. Raises SessionError ``session_store_corrupted``."""
+        return Tree.of(_entry(record) for record in self.records if not _is_move(record))
+
+    def path(self, leaf: str | None) -> list[Record]:
+        """The records from the first to ``leaf``, by their parents."""
+        on_path = {entry.id for entry in self.tree.path(leaf)}
+        return [record for record in self.records if record.id in on_path]
+
+    def waiting_inputs(self) -> tuple[QueuedInput, ...]:
+        """Input that waits, in the order it came."""
+        return tuple(self.inputs[message_id] for message_id in self.waiting)
+
+    def entry_of(self, message_id: str) -> Record | None:
+        """The record that brought the user message, None when there is none."""
+        for record in reversed(self.records):
+            if _user_message(record).get("id") == message_id:
+                return record
+        return None
+
+    def versions_after(self, leaf: str | None) -> tuple[str, ...]:
+        """The entries of user messages that stand right after ``leaf``, oldest first.
+
+        What was said before a reset is no version of what is said after it.
+        """
+        if leaf is None:
+            return ()
+        found, root = self.tree.messages_after(leaf, "user"), self.tree.root(leaf)
+        return tuple(entry for entry in found if self.tree.root(entry) == root)
+
+    def versions(self, entry: Record) -> tuple[str, ...]:
+        """The entries of a user message and of those said in its place, oldest first."""
+        return self.versions_after(entry.parent_id)
+
+    def _read(self, record: Record) -> None:
+        self.records.append(record)
+        data = record.data
+        if "interaction" in data:
+            self.interaction = data["interaction"]
+        read = _READERS.get(record.kind)
+        if read is not None:
+            read(self, data)
+        self.leaf = leaf_after(record)
+
+
+def leaf_after(record: Record) -> str:
+    """The entry that the next record follows by itself.
+
+    A ``leaf`` record names it; one that names none, a reset, is the root of a new path.
+    """
+    return record.data["entry_id"] if _is_move(record) else record.id
+
+
+def _is_move(record: Record) -> bool:
+    return record.kind == "leaf" and record.data["entry_id"] is not None
+
+
+def _user_message(record: Record) -> Mapping[str, Any]:
+    """The user message that ``record`` brings, or nothing."""
+    message = record.data.get("message")
+    if record.kind not in ("run_admitted", "message") or message is None:
+        return {}
+    return message if message.get("role") == "user" else {}
+
+
+def _entry(record: Record) -> Entry:
+    message = _user_message(record)
+    role: EntryRole | None = None
+    if message:
+        role = "user"
+    elif record.kind == "message" and "agent_id" not in record.data:
+        role = "tool_result" if record.data.get("role") == "tool_result" else "assistant"
+    parent_id = None if record.kind == "leaf" else record.parent_id
+    return Entry(record.id, parent_id, role, message.get("text", ""))
+
+
+# --- by kind -----------------------------------------------------------------------------------
+
+Data = Mapping[str, Any]
+
+
+def _admitted(journal: Journal, data: Data) -> None:
+    journal.open_run = OpenRun(data["run_id"])
+
+
+def _message(journal: Journal, data: Data) -> None:
+    if "usage" in data:
+        journal.usage.append(data["usage"])
+    message = data.get("message")
+    if data.get("origin") == "follow_up":
+        journal.waiting = [each for each in journal.waiting if each != data["message"]["id"]]
+    if message is not None:
+        parts = message.get("parts", ())
+        journal.call_ids |= {part["id"] for part in parts if part["type"] == "tool"}
+
+
+def _decided(journal: Journal, data: Data) -> None:
+    run = journal.open_run
+    if run is not None and data["decision"] == "allow":
+        journal.open_run = replace(run, started=run.started | {data["tool_call_id"]})
+
+
+def _ended(journal: Journal, _: Data) -> None:
+    journal.open_run = None
+
+
+def _pending(journal: Journal, data: Data) -> None:
+    row = QueuedInput(data["message_id"], data["text"], data["queue"])
+    journal.inputs[row.message_id] = row
+    journal.waiting.append(row.message_id)
+
+
+def _changed(journal: Journal, data: Data) -> None:
+    row = journal.inputs[data["message_id"]]
+    journal.inputs[row.message_id] = replace(row, text=data["text"])
+
+
+def _used(journal: Journal, data: Data) -> None:
+    gone = {*data["message_ids"]}
+    journal.waiting = [each for each in journal.waiting if each not in gone]
+
+
+def _policy(journal: Journal, data: Data) -> None:
+    if data["scope"] == "session":
+        journal.input_override = data["while_running"]
+
+
+def _named(journal: Journal, data: Data) -> None:
+    journal.name = data["name"]
+
+
+def _label(journal: Journal, data: Data) -> None:
+    if data["label"]:
+        journal.labels[data["target_id"]] = data["label"]
+    else:
+        journal.labels.pop(data["target_id"], None)
+
+
+def _checkpoint(journal: Journal, data: Data) -> None:
+    point = Checkpoint(
+        data["checkpoint_id"],
+        data["entry_id"],
+        data["trigger"],
+        data.get("label"),
+        data["message_count"],
+    )
+    journal.checkpoints[point.checkpoint_id] = point
+
+
+def _crew(journal: Journal, data: Data) -> None:
+    journal.crew = data
+
+
+_READERS: Final[Mapping[RecordKind, Callable[[Journal, Data], None]]] = {
+    "run_admitted": _admitted,
+    "message": _message,
+    "permission_decided": _decided,
+    "run_ended": _ended,
+    "input_pending": _pending,
+    "input_changed": _changed,
+    "input_applied": _used,
+    "input_withdrawn": _used,
+    "policy": _policy,
+    "agent_change": _crew,
+    "tools_change": _crew,
+    "session_info": _named,
+    "label": _label,
+    "checkpoint": _checkpoint,
+}

@@ -1,0 +1,138 @@
+"""Who can answer in a session, and with which tools: immutable values, replaced as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..core.errors import InvalidOptions
+from ..core.events import Event, ModelChanged, ToolsChanged
+from ..providers.base import Model
+from ..tools.registry import Registry, active_names, refreshed_active, register
+from .ports import System, Toolset, toolset_of
+from .subagents import MAIN, Agent, own_tools, transfer_tools
+
+
+class Toolbox(Struct, frozen=True):
+    """All tools of an agent, and those that its model has.
+
+    An unchanged set stays the very same ``active`` object: the same bytes at every request.
+    """
+
+    tools: Registry
+    active: Toolset
+
+    @classmethod
+    def of(cls, tools: Registry) -> Toolbox:
+        return cls(tools, toolset_of(tools))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.active.tools.names
+
+    def choosing(self, names: Sequence[str]) -> Toolbox:
+        """With these tools active, in this order; unknown names are left out."""
+        return self._with(self.tools, active_names(self.tools.names, names))
+
+    def refreshed(self, tools: Registry) -> Toolbox:
+        """With ``tools`` as all there are: a new one is active, what was switched off stays off."""
+        return self._with(tools, refreshed_active(tools.names, self.tools.names, self.names))
+
+    def _with(self, tools: Registry, names: Sequence[str]) -> Toolbox:
+        chosen = tools.only(names)
+        is_same = [*chosen] == [*self.active.tools]
+        return Toolbox(tools, self.active if is_same else toolset_of(chosen))
+
+
+class Member(Struct, frozen=True):
+    """One who can answer; ``agent`` is None for the session's own."""
+
+    name: str
+    model: Model
+    system: System
+    toolbox: Toolbox
+    agent: Agent | None = None
+
+
+class Crew(Struct, frozen=True):
+    """The session's own agent, called ``MAIN``, those it may hand over to, and who answers now."""
+
+    members: Mapping[str, Member]
+    name: str = MAIN
+
+    @property
+    def current(self) -> Member:
+        return self.members[self.name]
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The names that the conversation can go to."""
+        return tuple(name for name in self.members if name != self.name)
+
+    def handed_to(self, name: str) -> Crew:
+        return replace(self, name=name)
+
+    def choosing(self, names: Sequence[str]) -> Crew:
+        """With these tools active for who answers now."""
+        member = self.current
+        chosen = replace(member, toolbox=member.toolbox.choosing(names))
+        return replace(self, members={**self.members, self.name: chosen})
+
+    def refreshed(self, tools: Registry) -> Crew:
+        """With ``tools`` as the session's own, also for agents that have none of their own."""
+        agents = tuple(member.agent for member in self.members.values() if member.agent)
+        members = {
+            name: replace(member, toolbox=member.toolbox.refreshed(_tools(member, tools, agents)))
+            for name, member in self.members.items()
+        }
+        return replace(self, members=members)
+
+    def changes_since(self, before: Crew) -> list[Event]:
+        """The events that tell the way from ``before`` to this."""
+        events: list[Event] = []
+        if self.name != before.name:
+            events.append(self.model_changed)
+        now, then = self.current.toolbox, before.current.toolbox
+        if now.active is not then.active:
+            events.append(ToolsChanged(names=now.names, previous=then.names))
+        return events
+
+    @property
+    def model_changed(self) -> ModelChanged:
+        """What tells which model answers, and for whom."""
+        info = self.current.model.info
+        label = info.label if self.name == MAIN else f"{self.name} · {info.label}"
+        return ModelChanged(label=label, offline=info.offline, notice=info.notice)
+
+    async def aclose(self) -> None:
+        """Release every model once."""
+        models = {id(member.model): member.model for member in self.members.values()}
+        for model in models.values():
+            await model.aclose()
+
+
+def crew_of(model: Model, system: System, tools: Registry, agents: Iterable[Agent]) -> Crew:
+    """The crew of a session that has these tools, and of the agents that it knows.
+
+    Raises InvalidOptions for two agents of one name, or one that is called ``MAIN``.
+    """
+    agents = tuple(agents)
+    members = {MAIN: Member(MAIN, model, system, Toolbox.of(tools))}
+    for agent in agents:
+        if agent.name in members:
+            advice = "Give each agent a name of its own."
+            raise InvalidOptions(f"There is already an agent {agent.name!r}.", advice=advice)
+        member = Member(
+            agent.name, agent.model or model, agent.system, members[MAIN].toolbox, agent
+        )
+        toolbox = Toolbox.of(_tools(member, tools, agents))
+        members[agent.name] = replace(member, toolbox=toolbox)
+    return Crew(members)
+
+
+def _tools(member: Member, tools: Registry, agents: tuple[Agent, ...]) -> Registry:
+    if member.agent is None:
+        return tools
+    return register([*own_tools(member.agent, tools), *transfer_tools(member.agent, agents)])

@@ -1,0 +1,363 @@
+"""The life of runs: admitted one at a time, driven to an end, stopped, and told, whatever happens.
+
+Order of effects: store, memory, event, reply (unified model, K11). Everything here runs on the
+engine's loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Iterable
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..core.errors import ModelError, SessionError
+from ..core.events import (
+    Event,
+    RunSettled,
+    SessionStopping,
+    TreeNavigated,
+    TurnError,
+    TurnStarted,
+)
+from ..core.ids import Clock, IdSource
+from ..core.replay import HARD_ENDS, call_failure, end_events
+from ..policy.input import Standing, policy_after_run
+from ..policy.permission import Decision
+from ..policy.stop import stop_step
+from ..tools.base import MainThread
+from ..view.model import SessionView
+from .approvals import Approvals, Asking
+from .handoff import Handover
+from .inputs import Inputs
+from .loop import run_loop
+from .permissions import Permissions
+from .ports import Ports
+from .recorder import HERE
+from .run import ActiveRun, RunResult, Trigger
+from .staff import Staff
+from .subagents import MAIN
+from .toolrun import left_open
+from .writer import Fact, Writer, uncancelled
+
+STOP_GRACE_S: Final = 10.0
+"""A Stop lets the work in flight end by itself for so long, then cancels it."""
+ABANDON_S: Final = 10.0
+"""A cancelled run that has not ended after this long is abandoned, with a notice."""
+DEFAULT_MAX_STEPS: Final = 50
+
+RESTING: Final = Standing()
+
+
+class Surroundings(Struct, frozen=True):
+    """What all runs of a session share."""
+
+    writer: Writer
+    inputs: Inputs
+    staff: Staff
+    approvals: Approvals
+    permissions: Permissions
+    main: MainThread
+    clock_ms: Clock
+    new_id: IdSource
+    max_steps: int = DEFAULT_MAX_STEPS
+    abandon_s: float = ABANDON_S
+
+
+class Place(Struct, frozen=True):
+    """Another place of the tree than the leaf: the entry to go on after, and its view."""
+
+    after: str | None
+    event: TreeNavigated
+    view: SessionView
+
+
+class Runs:
+    """At most one run under way, and those that follow from it."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._around = surroundings
+        self._writer = surroundings.writer
+        self._inputs = surroundings.inputs
+        self.active: ActiveRun | None = None
+        self.call_ids: set[str] = set()
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+        self._supervisors: set[asyncio.Task[None]] = set()
+        self._is_closing = False
+
+    # --- admission -----------------------------------------------------------------------------
+
+    async def admit(
+        self,
+        trigger: Trigger,
+        data: dict[str, Any],
+        context: contextvars.Context | None,
+        *events: Event,
+        place: Place | None = None,
+    ) -> ActiveRun:
+        """Store a run and start it, at the leaf or at another place of the tree.
+
+        Raises INPUT_BLOCKED while another one is under way.
+        """
+        run = ActiveRun(self._around.new_id("r"), trigger, context)
+
+        def make() -> Fact:
+            if self.active is not None:
+                message = "A run is under way and this session takes no input meanwhile."
+                raise SessionError("INPUT_BLOCKED", message, advice="Wait for it, or stop it.")
+            if (refusal := self._inputs.refusal()) is not None:
+                raise refusal
+            interaction, told = self._inputs.transition(Standing(status="running", run_active=True))
+            record = {"run_id": run.run_id, "trigger": trigger, **data, "interaction": interaction}
+            started = TurnStarted(run_id=run.run_id, trigger=trigger)
+            marked = (replace(event, run_id=run.run_id) for event in events)
+            run.retained = frozenset(r.message_id for r in self._inputs.waiting_in("steering"))
+            self.active = run
+            moved = () if place is None else ((place.event, place.view),)
+            return record, (*moved, *marked, started, *told)
+
+        after = HERE if place is None else place.after
+        try:
+            await self._writer.commit_made("run_admitted", make, after=after)
+        except SessionError:
+            if self.active is run:
+                self.active = None
+            raise
+        self._is_idle.clear()
+        run.first_message = len(self._writer.view.chat.messages)
+        loop = asyncio.get_running_loop()
+        run.task = loop.create_task(self._drive(run, self._ports(run, loop)), context=context)
+        return run
+
+    async def wait_for_idle(self) -> None:
+        """Return once nothing runs and nothing follows from what ran."""
+        await self._is_idle.wait()
+
+    async def follow_on(self, ended: ActiveRun) -> None:
+        """Start a run for input that came in while ``ended`` was ending by itself."""
+        if self.active is None and ended.carries_over and self._inputs.waiting:
+            await self.admit("carry_over", {}, ended.context)
+
+    def require_rest(self) -> None:
+        """Raises SESSION_BUSY while a run is under way."""
+        if self.active is not None:
+            raise SessionError("SESSION_BUSY", "A run is under way.", advice="Stop it first.")
+
+    # --- stopping ------------------------------------------------------------------------------
+
+    async def stop(self, grace_s: float) -> None:
+        """Store a Stop, then answer: nothing new starts, what runs is cancelled after the grace.
+
+        A second Stop is answered like the first, and shortens the grace. Raises SessionError
+        SESSION_NOT_RUNNING when nothing runs, STORAGE_ERROR when it could not be stored: then the
+        run goes on.
+        """
+        run = self.active
+        if run is None:
+            raise SessionError("SESSION_NOT_RUNNING", "Nothing is running.")
+        async with run.dispatching:
+            if stop_step(run_active=run.is_live, stop_committed=run.is_stopping) == "commit":
+                await self._commit_stop(run)
+        self._around.approvals.withdraw()
+        self._supervise(run, grace_s)
+
+    async def close(self) -> None:
+        """End what runs at once and take nothing more; returns when it has ended."""
+        self._is_closing = True
+        run = self.active
+        if run is None:
+            return
+        run.is_stopping = True
+        run.end_reason = "closed"
+        self._supervise(run, 0.0)
+        await asyncio.wait({*self._supervisors})
+
+    async def _commit_stop(self, run: ActiveRun) -> None:
+        def make() -> Fact:
+            stopping = Standing(status="running", run_active=True, stop_committed=True)
+            policy = replace(self._inputs.policy, run=None)
+            interaction, events = self._inputs.transition(stopping, policy)
+            data = {"run_id": run.run_id, "interaction": interaction}
+            return data, (SessionStopping(run_id=run.run_id), *events)
+
+        run.is_stopping = True
+        try:
+            await self._writer.commit_made("stop_committed", make)
+        except SessionError:
+            run.is_stopping = False
+            raise
+
+    def _supervise(self, run: ActiveRun, grace_s: float) -> None:
+        if run.task is None or not run.is_live:
+            return
+        if grace_s <= 0:
+            run.task.cancel()
+        task = asyncio.ensure_future(self._see_to_the_end(run, grace_s))
+        self._supervisors.add(task)
+        task.add_done_callback(self._supervisors.discard)
+
+    async def _see_to_the_end(self, run: ActiveRun, grace_s: float) -> None:
+        """Cancel after the grace; abandon a run that does not end: its late work is dropped."""
+        assert run.task is not None
+        if grace_s > 0:
+            await asyncio.wait({run.task}, timeout=grace_s)
+            run.task.cancel()
+        await asyncio.wait({run.task}, timeout=self._around.abandon_s)
+        if not run.is_live:
+            return
+        message = (
+            f"The run did not end within {grace_s + self._around.abandon_s:g} s of Stop and was"
+            " abandoned. What it started may still be going on."
+        )
+        self._writer.emit(
+            TurnError(
+                run_id=run.run_id,
+                scope="stop",
+                message=message,
+                recoverable=True,
+                error_kind="abandoned",
+            )
+        )
+        await self._end(run, run.end_reason or "abandoned", None)
+
+    # --- a run ---------------------------------------------------------------------------------
+
+    def _ports(self, run: ActiveRun, loop: asyncio.AbstractEventLoop) -> Ports:
+        around, writer = self._around, self._writer
+
+        def emit(event: Event) -> None:
+            if run.is_live:  # what a run sends after its end is dropped here
+                writer.emit(replace(event, run_id=run.run_id))
+
+        async def commit(kind: Any, data: dict[str, Any], *events: Event) -> None:
+            if run.is_live:
+                marked = (replace(event, run_id=run.run_id) for event in events)
+                await writer.commit(kind, {"run_id": run.run_id, **data}, *marked)
+
+        async def ask(asking: Asking) -> Decision:
+            return await around.approvals.ask(asking, emit)
+
+        async def before_request(step: int) -> None:
+            await self._inputs.apply_steering(run, step)
+
+        async def goes_on() -> bool:
+            if run.is_stopping:
+                return False
+            if self._inputs.waiting_in("steering"):
+                return True
+            return await self._inputs.use_follow_up(run)
+
+        crew = around.staff.crew
+        return Ports(
+            model=crew.current.model,
+            toolset=lambda: around.staff.crew.current.toolbox.active,
+            system=crew.current.system,
+            conversation=lambda: writer.view.chat.messages,
+            emit=emit,
+            commit=commit,
+            permissions=around.permissions,
+            ask=ask,
+            unique_call_id=self._unique_call_id,
+            is_stopped=lambda: run.is_stopping,
+            dispatching=run.dispatching,
+            before_request=before_request,
+            goes_on=goes_on,
+            new_id=around.new_id,
+            clock_ms=around.clock_ms,
+            main=around.main,
+            loop=loop,
+            max_steps=around.max_steps,
+            handover=Handover(crew.others),
+            agent=None if crew.name == MAIN else crew.name,
+        )
+
+    def _unique_call_id(self, vendor_id: str) -> str:
+        call_id, count = vendor_id, 1
+        while call_id in self.call_ids:
+            count += 1
+            call_id = f"{vendor_id}-{count}"
+        self.call_ids.add(call_id)
+        return call_id
+
+    async def _drive(self, run: ActiveRun, ports: Ports) -> None:
+        """Run to the end and tell how it ended, whatever happens."""
+        try:
+            if run.trigger == "carry_over" and not self._inputs.waiting_in("steering"):
+                await self._inputs.use_follow_up(run)
+            reason = await run_loop(ports)
+            error = None
+            name = ports.handover.wanted
+            if reason == "handoff" and name is not None:
+                await self._around.staff.change("agent_change", lambda crew: crew.handed_to(name))
+        except asyncio.CancelledError:
+            reason, error = "interrupted", None
+        except (ModelError, SessionError) as failure:
+            reason, error = "error", failure
+        except Exception as failure:  # noqa: BLE001  # a bug ends the run, never the session
+            message = f"The run failed: {type(failure).__name__}: {failure}"
+            reason, error = "error", SessionError("internal", message)
+        if run.is_live:
+            reason = run.end_reason or ("interrupted" if run.is_stopping else reason)
+            await uncancelled(self._end(run, reason, None if run.is_stopping else error))
+
+    async def _end(self, run: ActiveRun, reason: str, error: SessionError | None) -> None:
+        def make() -> Fact:
+            data = ended_data(run.run_id, reason, error, left_open(self._writer.view.chat))
+            standing = replace(RESTING, is_closed=self._is_closing)
+            policy = policy_after_run(self._inputs.policy, self._inputs.policy.agent)
+            data["interaction"], told = self._inputs.transition(standing, policy)
+            settled = RunSettled(aborted=reason in HARD_ENDS)
+            events = (*ended_events(data), *told, settled)
+            return data, [replace(event, run_id=run.run_id) for event in events]
+
+        try:
+            await self._writer.commit_made("run_ended", make)
+        except SessionError:
+            # The run is over whether or not this could be written; the person has to see it.
+            self._writer.tell(make()[1])
+        run.is_live = False
+        run.carries_over = reason == "completed" and not self._is_closing
+        self.active = None
+        if not run.future.done():
+            run.future.set_result(self._result(run, reason))
+        try:
+            await self.follow_on(run)
+        except SessionError as refused:
+            message = f"What waits could not be sent: {refused.message}"
+            self._writer.emit(_notice("input", refused.code, message))
+        if self.active is None:
+            self._is_idle.set()
+
+    def _result(self, run: ActiveRun, reason: str) -> RunResult:
+        view = self._writer.view
+        answers = [m for m in view.chat.messages[run.first_message :] if m.role == "assistant"]
+        text = next((m.text for m in reversed(answers) if m.text), "")
+        return RunResult(run.run_id, reason, text, view.error if reason == "error" else None)
+
+
+def ended_data(
+    run_id: str, reason: str, error: SessionError | None, calls: Iterable[dict[str, Any]]
+) -> dict[str, Any]:
+    """The record of a run's end, but for the interaction."""
+    told = None
+    if error is not None:
+        told = {
+            "scope": "model" if isinstance(error, ModelError) else "run",
+            "code": error.code,
+            "message": error.message,
+            "advice": error.advice,
+        }
+    return {"run_id": run_id, "reason": reason, "error": told, "open_calls": [*calls]}
+
+
+def ended_events(data: dict[str, Any]) -> tuple[Event, ...]:
+    """How that record is told."""
+    return end_events(data["reason"], data["error"], map(call_failure, data["open_calls"]))
+
+
+def _notice(scope: str, code: str, text: str) -> TurnError:
+    return TurnError(scope=scope, message=text, recoverable=True, error_kind=code)

@@ -1,0 +1,252 @@
+"""Branches of a session: edit and say again, step between siblings, go back, fork, checkpoints.
+
+Nothing is removed by any of it: the leaf moves, and what was left stays in the store. What a
+branch does not undo: variables, files, money. Sources: AgentSession document (``navigate_tree``);
+unified model, K14, K15.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from typing import Any, Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..core.errors import SessionError
+from ..core.events import (
+    InputReceived,
+    SessionCheckpointed,
+    SessionRestored,
+    TreeNavigated,
+)
+from ..core.ids import IdSource
+from ..core.journal import Journal
+from ..core.records import Record
+from ..store.owner import this_process
+from ..view.history import view_of
+from ..view.model import Branch, SessionView
+from .inputs import clean_text
+from .run import ActiveRun
+from .runs import Place, Runs
+from .writer import Fact, Writer
+
+NOT_FORKED: Final = ("header", "input_pending", "input_changed", "input_withdrawn")
+"""Records that a fork does not take over: it has a header of its own, and nothing waits in it."""
+
+
+class Navigated(Struct, frozen=True):
+    """Where ``navigate`` went: ``text`` is what was said there, for the composer."""
+
+    leaf: str | None
+    text: str | None = None
+
+
+class SessionTree:
+    """The tree of one session; lives on the engine's loop.
+
+    Every method raises SESSION_BUSY while a run is under way (stop it first), ``tree.not_found``
+    for an id that is not in this session, and STORAGE_ERROR when it could not be stored.
+    """
+
+    def __init__(self, writer: Writer, runs: Runs, new_id: IdSource) -> None:
+        self._writer = writer
+        self._runs = runs
+        self._new_id = new_id
+        self._is_behind = False  # the leaf was moved: what is said next may have versions
+
+    async def journal(self) -> Journal:
+        """What is stored of the session now, all branches."""
+        return Journal.of(await self._writer.recorder.records())
+
+    async def edit(
+        self, message_id: str, text: Any, context: contextvars.Context | None = None
+    ) -> tuple[ActiveRun, str]:
+        """Say an earlier message anew: a branch beside the old one, and a run on it.
+
+        Returns the run and the id of the new message.
+        """
+        self._runs.require_rest()
+        text = clean_text(text)
+        journal = await self.journal()
+        entry = _user_entry(journal, message_id)
+        view = self._view_at(journal, entry.parent_id)
+        new_id = self._new_id("m")
+        place = Place(entry.parent_id, self._moved(entry.parent_id), view)
+        place = _with_version(place, journal, new_id)
+        data = {"message": {"id": new_id, "role": "user", "text": text}}
+        received = InputReceived(message_id=new_id, text=text)
+        return await self._runs.admit("send", data, context, received, place=place), new_id
+
+    async def switch(self, message_id: str, index: int) -> None:
+        """Show the branch of sibling number ``index`` (from 0) of a user message, to its end."""
+        self._runs.require_rest()
+        journal = await self.journal()
+        versions = journal.versions(_user_entry(journal, message_id))
+        if not 0 <= index < len(versions):
+            text = f"There are {len(versions)} versions of this message, and no number {index}."
+            raise SessionError("INVALID_INPUT", text)
+        await self._go(journal, journal.tree.newest_leaf(versions[index]))
+
+    async def place_of_next(self, message_id: str) -> Place | None:
+        """Where the next message goes if that makes it a version of an earlier one, else None."""
+        if not self._is_behind:
+            return None
+        self._is_behind = False
+        leaf, journal = self._writer.recorder.leaf, await self.journal()
+        if not journal.versions_after(leaf):
+            return None
+        place = Place(leaf, self._moved(leaf), self._writer.view)
+        return _with_version(place, journal, message_id)
+
+    async def navigate(self, target: str, *, label: str | None = None) -> Navigated:
+        """Go to an entry or a message; to a user message: before it, and its text comes back.
+
+        ``target`` is an entry id, or the id of a user message. ``label`` names the target.
+        """
+        self._runs.require_rest()
+        journal = await self.journal()
+        found = journal.entry_of(target)
+        entry_id = target if found is None else found.id
+        way = journal.tree.navigation(self._writer.recorder.leaf, entry_id)
+        if not way.is_noop:
+            await self._go(journal, way.leaf)
+        if label is not None:
+            await self.label(entry_id, label)
+        record = journal.entry_of(target) if way.edit else None
+        return Navigated(way.leaf, None if record is None else record.data["message"]["text"])
+
+    async def label(self, target: str, label: str | None) -> None:
+        """Name an entry, or take its name away with None."""
+        journal = await self.journal()
+        found = journal.entry_of(target)
+        entry_id = target if found is None else found.id
+        journal.tree.path(entry_id)  # raises for what is not there
+        await self._writer.commit("label", {"target_id": entry_id, "label": label or None})
+
+    async def checkpoint(
+        self,
+        label: str | None = None,
+        trigger: Literal["manual", "pre_compaction", "pre_restore"] = "manual",
+    ) -> str:
+        """Name the place where the conversation is now; returns the checkpoint's id."""
+        self._runs.require_rest()
+        checkpoint_id = self._new_id("c")
+        count = len(self._writer.view.chat.messages)
+        data = {
+            "checkpoint_id": checkpoint_id,
+            "entry_id": self._writer.recorder.leaf,
+            "trigger": trigger,
+            "label": label,
+            "message_count": count,
+        }
+        told = SessionCheckpointed(
+            checkpoint_id=checkpoint_id, trigger=trigger, label=label, message_count=count
+        )
+        await self._writer.commit("checkpoint", data, told)
+        return checkpoint_id
+
+    async def restore(self, checkpoint_id: str) -> None:
+        """Show the conversation of a checkpoint; where it was before becomes a checkpoint too.
+
+        Raises SessionError ``checkpoint_not_found``.
+        """
+        self._runs.require_rest()
+        journal = await self.journal()
+        point = journal.checkpoints.get(checkpoint_id)
+        if point is None:
+            known = ", ".join(journal.checkpoints) or "none"
+            message = f"There is no checkpoint {checkpoint_id!r}. Known: {known}."
+            raise SessionError("checkpoint_not_found", message)
+        await self.checkpoint(trigger="pre_restore")
+        before = len(self._writer.view.chat.messages)
+        await self._go(journal, point.entry_id)
+        after = len(self._writer.view.chat.messages)
+        told = SessionRestored(checkpoint_id=checkpoint_id, from_messages=before, to_messages=after)
+        self._writer.emit(told)
+
+    async def fork(self, message_id: str | None = None) -> str:
+        """Make a new session of this conversation, up to and with a message; returns its id.
+
+        None means all of it. This session does not change; the new one names it in its header.
+        """
+        journal = await self.journal()
+        path = journal.path(self._writer.recorder.leaf)
+        kept = path if message_id is None else _until(path, message_id)
+        session_id = self._new_id("s")
+        source = {
+            "session_id": self._writer.session_id,
+            "entry_id": kept[-1].id if kept else None,
+        }
+        first = path[0] if path else journal.records[0]
+        header = {**first.data, "session_id": session_id, "forked_from": source}
+        records = [Record(self._new_id("e"), None, first.ts, "header", header)]
+        for record in kept:
+            if record.kind not in NOT_FORKED:
+                records.append(replace(record, parent_id=records[-1].id))
+        store = self._writer.recorder.store
+        lease = await store.acquire(session_id, this_process())
+        try:
+            await store.append(lease, 0, records)
+        finally:
+            await store.release(lease)
+        return session_id
+
+    # --- inside --------------------------------------------------------------------------------
+
+    async def _go(self, journal: Journal, leaf: str | None) -> None:
+        def make() -> Fact:
+            self._runs.require_rest()
+            return {"entry_id": leaf}, ((self._moved(leaf), self._view_at(journal, leaf)),)
+
+        await self._writer.commit_made("leaf", make)
+        self._is_behind = True
+
+    def _moved(self, leaf: str | None) -> TreeNavigated:
+        return TreeNavigated(new_leaf_id=leaf, old_leaf_id=self._writer.recorder.leaf)
+
+    def _view_at(self, journal: Journal, leaf: str | None) -> SessionView:
+        """The view now, but for what belongs to the path."""
+        path = view_of(journal, leaf)
+        return replace(
+            self._writer.view,
+            chat=path.chat,
+            phase=path.phase,
+            error=path.error,
+            facts=path.facts,
+            marks=path.marks,
+            todos=path.todos,
+            steered=path.steered,
+            branches=path.branches,
+        )
+
+
+def _with_version(place: Place, journal: Journal, message_id: str) -> Place:
+    """``place`` with the message that goes there among its versions; each of them counts anew."""
+    versions = journal.versions_after(place.after)
+    count = len(versions)
+    branches = {**place.view.branches, message_id: Branch(count, count + 1)}
+    return replace(place, view=replace(place.view, branches=branches))
+
+
+def _user_entry(journal: Journal, message_id: str) -> Record:
+    entry = journal.entry_of(message_id)
+    if entry is None:
+        message = f"There is no message {message_id!r} that could be said anew."
+        raise SessionError("tree.not_found", message)
+    return entry
+
+
+def _until(path: list[Record], message_id: str) -> list[Record]:
+    """The records up to the message and what belongs to it, before the next message."""
+    found = False
+    for index, record in enumerate(path):
+        message = record.data.get("message")
+        if message is None or "agent_id" in record.data:
+            continue
+        if found:
+            return path[:index]
+        found = message["id"] == message_id
+    if not found:
+        raise SessionError("tree.not_found", f"There is no message {message_id!r} to fork at.")
+    return path

@@ -1,0 +1,63 @@
+"""The view that stored records add up to: the same fold as live, over what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..core.journal import Journal
+from ..core.records import Record
+from ..core.replay import events_of
+from .model import Branch, InputView, SessionView, UsageView
+from .project import project
+
+
+def view_of(journal: Journal, leaf: str | None) -> SessionView:
+    """The view of the conversation that ends at the entry ``leaf``.
+
+    Nothing runs in it: a run that has no end in the records is shown as far as it came.
+    """
+    path = journal.path(leaf)
+    view = SessionView()
+    for record in path:
+        for event in events_of(record):
+            view = project(view, event)
+    interaction: Mapping[str, Any] = journal.interaction or {"can_send": True, "revision": 0}
+    waiting = InputView(journal.waiting_inputs(), session=journal.input_override)
+    return replace(
+        view,
+        can_send=interaction["can_send"],
+        revision=interaction["revision"],
+        input=waiting,
+        name=journal.name,
+        usage=_usage(journal.usage),
+        branches=branches_of(journal, path),
+    )
+
+
+def branches_of(journal: Journal, path: Sequence[Record]) -> dict[str, Branch]:
+    """Which user messages of the path have siblings, and which one each is."""
+    found: dict[str, Branch] = {}
+    for record in path:
+        message = record.data.get("message")
+        if message is None or message.get("role") != "user":
+            continue
+        versions = journal.versions(record)
+        if len(versions) > 1:
+            found[message["id"]] = Branch(versions.index(record.id), len(versions))
+    return found
+
+
+def _usage(calls: Sequence[Mapping[str, int]]) -> UsageView:
+    def total(name: str) -> int:
+        return sum(call.get(name, 0) for call in calls)
+
+    return UsageView(
+        total("input_tokens"),
+        total("output_tokens"),
+        total("cache_read_tokens"),
+        total("cache_write_tokens"),
+        len(calls),
+    )
