@@ -26,6 +26,7 @@ from ..store.base import (
     StoreConflict,
     StoreError,
 )
+from .artifacts import brought_back, set_aside
 
 HAPPENED: Final[frozenset[RecordKind]] = frozenset({"message", "run_ended", "agent_run", "custom"})
 """Kinds of what has already happened when it is written down."""
@@ -85,7 +86,7 @@ class Recorder:
         """Take the session and read what is stored of it. Raises StoreError."""
         self._lease = await self.store.acquire(self.session_id, owner)
         try:
-            records = [*await self.store.load(self.session_id)]
+            records = await self._load()
         except BaseException:
             await self._release()
             raise
@@ -96,7 +97,7 @@ class Recorder:
 
     async def open_read_only(self, reason: str) -> list[Record]:
         """Read what is stored without the right to write."""
-        records = [*await self.store.load(self.session_id)]
+        records = await self._load()
         self._start_from(records)
         self.read_only = reason
         return records
@@ -104,7 +105,7 @@ class Recorder:
     async def records(self) -> list[Record]:
         """All records, those that still wait included."""
         async with self._lock:
-            return [*await self.store.load(self.session_id), *self._waiting]
+            return [*await self._load(), *self._waiting]
 
     async def append(
         self, kind: RecordKind, data: dict[str, Any], after: str | Here | None = HERE
@@ -149,6 +150,10 @@ class Recorder:
 
     # --- inside --------------------------------------------------------------------------------
 
+    async def _load(self) -> list[Record]:
+        records = await self.store.load(self.session_id)
+        return await brought_back(self.store, self.session_id, records)
+
     def _start_from(self, records: list[Record]) -> None:
         self.position = len(records)
         if records:
@@ -159,7 +164,10 @@ class Recorder:
             raise StoreError("session_closed", "The session is not open for writing.")
         for attempt in range(ATTEMPTS):
             try:
-                await self.store.append(self._lease, self.position, records)
+                stored = records
+                if self.store.is_durable:
+                    stored = [await set_aside(self.store, self._lease, each) for each in records]
+                await self.store.append(self._lease, self.position, stored)
                 break
             except (LeaseLost, StoreConflict) as error:
                 self._lose(error)

@@ -26,6 +26,7 @@ from ..core.records import Record
 from ..store.owner import this_process
 from ..view.history import view_of
 from ..view.model import Branch, SessionView
+from .artifacts import set_aside
 from .inputs import clean_text
 from .run import ActiveRun
 from .runs import Place, Runs
@@ -187,6 +188,8 @@ class SessionTree:
         store = self._writer.recorder.store
         lease = await store.acquire(session_id, this_process())
         try:
+            if store.is_durable:
+                records = [await set_aside(store, lease, record) for record in records]
             await store.append(lease, 0, records)
         finally:
             await store.release(lease)

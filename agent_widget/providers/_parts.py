@@ -27,7 +27,13 @@ _CANCELLED: Final = re.compile(
 """How the engine begins the message of a cancellation; what follows are the user's words."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_KINDS: Final = {"text": "text", "image": "image", "svg": "image/svg+xml", "html": "text/html"}
+_KINDS: Final = {
+    "text": "text",
+    "image": "image",
+    "unavailable": "image",
+    "svg": "image/svg+xml",
+    "html": "text/html",
+}
 """Types of blocks, and what the model is told of one that only a person sees."""
 
 
@@ -135,7 +141,7 @@ def _blocks(output: Any) -> list[Mapping[str, Any]] | None:
 def _shown(block: Mapping[str, Any]) -> str:
     if block["type"] == "text":
         return "[text shown to the user]" if str(block.get("text", "")).strip() else ""
-    kind = block.get("mime") if block["type"] == "image" else None
+    kind = block.get("mime") if block["type"] in ("image", "unavailable") else None
     return f"[{kind or _KINDS[block['type']]} shown to the user]"
 
 

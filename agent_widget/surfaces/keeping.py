@@ -37,7 +37,8 @@ def kept_at(where: Where, resume: str | None, session_id: str | None) -> Kept:
     """What these options of a widget say. Raises InvalidOptions for what cannot work."""
     if resume is not None and session_id is not None:
         raise InvalidOptions("resume and session_id are both given.", advice="Give one of them.")
-    for name, value in (("resume", resume), ("session_id", session_id)):
+    ids: tuple[tuple[str, object], ...] = (("resume", resume), ("session_id", session_id))
+    for name, value in ids:
         if value is not None and (not isinstance(value, str) or not value.strip()):
             raise InvalidOptions(f"{name}={value!r} is no id of a session.")
     store, is_own = where, False

@@ -55,7 +55,15 @@ class HtmlBlock(TypedDict):
     html: str
 
 
-Block: TypeAlias = TextBlock | ImageBlock | SvgBlock | HtmlBlock
+class UnavailableBlock(TypedDict):
+    """A picture that was kept and cannot be shown any more: its file is lost or damaged."""
+
+    type: Literal["unavailable"]
+    mime: str
+    artifact_unavailable: Literal[True]
+
+
+Block: TypeAlias = TextBlock | ImageBlock | SvgBlock | HtmlBlock | UnavailableBlock
 
 
 class TextPart(TypedDict):

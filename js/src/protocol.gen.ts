@@ -14,7 +14,7 @@ export type Mark = "stopped" | "incomplete" | "failed";
 
 export type ToolState = "running" | "awaiting-confirmation" | "done" | "error" | "cancelled";
 
-export type Block = TextBlock | ImageBlock | SvgBlock | HtmlBlock;
+export type Block = TextBlock | ImageBlock | SvgBlock | HtmlBlock | UnavailableBlock;
 
 export type Part = TextPart | ReasoningPart | ToolPart;
 
@@ -40,6 +40,13 @@ export interface SvgBlock {
 export interface HtmlBlock {
   type: "html";
   html: string;
+}
+
+/** A picture that was kept and cannot be shown any more: its file is lost or damaged. */
+export interface UnavailableBlock {
+  type: "unavailable";
+  mime: string;
+  artifact_unavailable: true;
 }
 
 export interface TextPart {

@@ -121,6 +121,8 @@ export const Output = memo(({ block, tool }: { block: Block; tool: string }): VN
       return <Picture address={svgAddress(block.svg)} tool={tool} />;
     case "html":
       return <Html html={block.html} />;
+    case "unavailable":
+      return <p class="quiet">This picture was kept in a file that is missing or damaged.</p>;
     default:
       return <TextOutput text={block.text ?? ""} />;
   }

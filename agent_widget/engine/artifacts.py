@@ -1,0 +1,76 @@
+"""Pictures of results, kept beside the records: a journal stays small and quick to read.
+
+In a stored record a large picture is named by the SHA-256 of its bytes; everywhere else its block
+holds them. Sources: features C111 to C113.
+"""
+
+from __future__ import annotations
+
+import binascii
+from base64 import b64decode, b64encode
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from ..core.records import Record
+from ..store.base import Lease, SessionStore
+
+MIN_CHARS: Final = 16_000
+"""Base64 of this length and more is set aside; less costs more apart than within."""
+
+Data = dict[str, Any]
+
+
+async def set_aside(store: SessionStore, lease: Lease, record: Record) -> Record:
+    """``record`` with its large pictures kept as artifacts. Raises StoreError."""
+
+    async def aside(block: Data) -> Data:
+        if not _is_large_picture(block):
+            return block
+        try:
+            content = b64decode(block["data"], validate=True)
+        except binascii.Error:  # not ours to judge: it is kept as it is
+            return block
+        sha256 = await store.put_artifact(lease, content)
+        rest = {key: value for key, value in block.items() if key != "data"}
+        return {**rest, "artifact": sha256}
+
+    return await _with_blocks(record, aside)
+
+
+async def brought_back(
+    store: SessionStore, session_id: str, records: Iterable[Record]
+) -> list[Record]:
+    """``records`` with their pictures. One that is lost or damaged is said to be unavailable."""
+
+    async def back(block: Data) -> Data:
+        sha256 = block.get("artifact")
+        if not isinstance(sha256, str):
+            return block
+        content = await store.artifact(session_id, sha256)
+        rest = {key: value for key, value in block.items() if key != "artifact"}
+        if content is None:
+            return {**rest, "type": "unavailable", "artifact_unavailable": True}
+        return {**rest, "data": b64encode(content).decode("ascii")}
+
+    return [await _with_blocks(record, back) for record in records]
+
+
+def _is_large_picture(block: Mapping[str, Any]) -> bool:
+    data = block.get("data")
+    return block.get("type") == "image" and isinstance(data, str) and len(data) >= MIN_CHARS
+
+
+async def _with_blocks(record: Record, change: Callable[[Data], Awaitable[Data]]) -> Record:
+    """``record`` with each block of its output changed; the same object when none was."""
+    output = record.data.get("output")
+    if record.kind != "message" or not isinstance(output, dict):
+        return record
+    content = output.get("content")
+    if not isinstance(content, list):
+        return record
+    changed = [await change(block) for block in content]
+    if all(new is old for new, old in zip(changed, content, strict=True)):
+        return record
+    return replace(record, data={**record.data, "output": {**output, "content": changed}})
