@@ -105,6 +105,13 @@ class SessionEnded(Event, frozen=True, kw_only=True):
     type = "session.ended"
 
 
+class PhaseChanged(Event, frozen=True, kw_only=True):
+    """What the session is busy with outside of a run, or that it rests again."""
+
+    type = "session.phase.changed"
+    phase: Literal["idle", "summarizing"]
+
+
 class InteractionChanged(Event, frozen=True, kw_only=True):
     type = "session.interaction.changed"
     can_send: bool
@@ -194,6 +201,20 @@ class InputWithdrawn(Event, frozen=True, kw_only=True):
 
     type = "input.withdrawn"
     message_ids: tuple[str, ...]
+
+
+class EntryAppended(Event, frozen=True, kw_only=True):
+    """Context that nobody typed entered the conversation, at its end.
+
+    ``kind`` is ``branch_summary`` or the type that an extension gave it; the model reads it as a
+    user message, a person sees it if ``display``.
+    """
+
+    type = "entry.appended"
+    message_id: str
+    kind: str
+    text: str
+    display: bool = True
 
 
 class QueueUpdated(Event, frozen=True, kw_only=True):

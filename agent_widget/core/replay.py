@@ -18,6 +18,7 @@ from .events import (
     BlockEnd,
     BlockStart,
     BlockType,
+    EntryAppended,
     Event,
     InputApplied,
     InputReceived,
@@ -176,6 +177,22 @@ def _applied(data: Data) -> list[Event]:
     return [InputApplied(message_ids=ids, after_message_id=after, inputs=rows)]
 
 
+def _custom_message(data: Data) -> list[Event]:
+    return [
+        EntryAppended(
+            message_id=data["message_id"],
+            kind=data["custom_type"],
+            text=data["content"],
+            display=data["display"],
+        )
+    ]
+
+
+def _summary(data: Data) -> list[Event]:
+    text, message_id = data["summary"], data["message_id"]
+    return [EntryAppended(message_id=message_id, kind="branch_summary", text=text)]
+
+
 def _ended(data: Data) -> list[Event]:
     calls = (call_failure(call) for call in data["open_calls"])
     return [*end_events(data["reason"], data.get("error"), calls)]
@@ -196,4 +213,6 @@ _MAKERS: Final[Mapping[RecordKind, Callable[[Data], list[Event]]]] = {
     "input_applied": _applied,
     "run_ended": _ended,
     "custom": _custom,
+    "custom_message": _custom_message,
+    "branch_summary": _summary,
 }

@@ -115,6 +115,10 @@ class Inputs:
         policy = policy_after_run(self.policy, self.policy.agent)
         return self.transition(Standing(), policy)
 
+    def transition_around_summary(self, *, is_running: bool) -> tuple[dict[str, Any], list[Event]]:
+        """``transition`` into or out of work on the conversation outside of a run."""
+        return self.transition(Standing(status="running" if is_running else "idle"))
+
     def with_agent_default(self, default: WhileRunning | None) -> InputPolicyChanged:
         """What tells the input policy when the agent's own default is ``default``."""
         rule = self.policy
@@ -278,7 +282,8 @@ class Inputs:
 
 def standing_of(view: SessionView) -> Standing:
     """Where the session stands, as its view says."""
-    status: Literal["idle", "running", "failed"] = "running" if view.is_busy else "idle"
+    is_working = view.is_busy or view.phase == "summarizing"
+    status: Literal["idle", "running", "failed"] = "running" if is_working else "idle"
     if view.phase == "failed" or view.storage.read_only is not None:
         status = "failed"
     return Standing(

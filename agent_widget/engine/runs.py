@@ -143,7 +143,9 @@ class Runs:
             await self.admit("carry_over", {}, ended.context)
 
     def require_rest(self) -> None:
-        """Raises SESSION_BUSY while a run is under way."""
+        """Raises SESSION_BUSY while a run is under way or the conversation is being summed up."""
+        if self._writer.view.phase == "summarizing":
+            raise SessionError("SESSION_BUSY", "A summary is being written.")
         if self.active is not None:
             raise SessionError("SESSION_BUSY", "A run is under way.", advice="Stop it first.")
 

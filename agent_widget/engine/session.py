@@ -34,7 +34,7 @@ from ..core.events import (
 from ..core.ids import Clock, IdSource
 from ..core.journal import Journal
 from ..core.messages import Conversation
-from ..core.records import FORMAT_VERSION
+from ..core.records import FORMAT_VERSION, RecordKind
 from ..core.state import SessionState
 from ..core.transcript import session_name
 from ..policy.input import WhileRunning
@@ -56,6 +56,7 @@ from .run import ActiveRun
 from .runs import ABANDON_S, DEFAULT_MAX_STEPS, STOP_GRACE_S, Runs, Surroundings
 from .staff import Staff
 from .subagents import MAIN, Agent
+from .summaries import Summaries
 from .tree import SessionTree
 from .writer import Fact, Listener, Writer
 
@@ -126,7 +127,8 @@ class Session:
                 abandon_s=abandon_s,
             )
         )
-        self.tree = SessionTree(self._writer, self.runs, new_id)
+        summaries = Summaries(self._writer, self.inputs, lambda: self.model)
+        self.tree = SessionTree(self._writer, self.runs, summaries, new_id)
         self._new_id = new_id
 
     def __copy__(self) -> NoReturn:
@@ -409,18 +411,18 @@ class Session:
         self._staff.restore(journal.crew)
         self.runs.call_ids |= journal.call_ids
         writer = self._writer
-        writer.view, record = recovered(journal, self.session_id)
-        if record is not None:
-            data, events = record
+        writer.view, ended = recovered(journal, self.session_id)
+        kind: RecordKind = "notice" if ended is None else "run_ended"
+        data, events = ({"code": "recovered"}, ()) if ended is None else ended
 
-            def make() -> Fact:
-                interaction, told = self.inputs.transition_to_rest()
-                return {**data, "interaction": interaction}, (*events, *told)
+        def make() -> Fact:
+            interaction, told = self.inputs.transition_to_rest()
+            return {**data, "interaction": interaction}, (*events, *told)
 
-            if writer.recorder.read_only is None:
-                await writer.commit_made("run_ended", make)
-            else:  # it may go on in the process that holds it; what is shown here rests
-                writer.tell(make()[1])
+        if writer.recorder.read_only is not None:
+            writer.tell(make()[1])  # it may go on where it is held; what is shown here rests
+        elif ended is not None or make()[1]:
+            await writer.commit_made(kind, make)
         writer.emit(SessionCreated(cwd=cwd))
         count, waiting = len(self.messages), len(self.inputs.waiting)
         writer.emit(SessionResumed(message_count=count, pending_count=waiting))

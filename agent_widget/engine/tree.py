@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from ..core.errors import SessionError
 from ..core.events import (
+    EntryAppended,
     InputReceived,
     SessionCheckpointed,
     SessionRestored,
@@ -22,14 +23,18 @@ from ..core.events import (
 )
 from ..core.ids import IdSource
 from ..core.journal import Journal
+from ..core.messages import Conversation
 from ..core.records import Record
+from ..core.replay import events_of
 from ..store.owner import this_process
 from ..view.history import view_of
 from ..view.model import Branch, SessionView
+from ..view.project import project
 from .artifacts import set_aside
 from .inputs import clean_text
 from .run import ActiveRun
 from .runs import Place, Runs
+from .summaries import Summaries
 from .writer import Fact, Writer
 
 NOT_FORKED: Final = ("header", "input_pending", "input_changed", "input_withdrawn")
@@ -37,10 +42,14 @@ NOT_FORKED: Final = ("header", "input_pending", "input_changed", "input_withdraw
 
 
 class Navigated(Struct, frozen=True):
-    """Where ``navigate`` went: ``text`` is what was said there, for the composer."""
+    """Where ``navigate`` went: ``text`` is what was said there, for the composer.
+
+    With ``is_cancelled`` it went nowhere.
+    """
 
     leaf: str | None
     text: str | None = None
+    is_cancelled: bool = False
 
 
 class SessionTree:
@@ -50,8 +59,9 @@ class SessionTree:
     for an id that is not in this session, and STORAGE_ERROR when it could not be stored.
     """
 
-    def __init__(self, writer: Writer, runs: Runs, new_id: IdSource) -> None:
+    def __init__(self, writer: Writer, runs: Runs, summaries: Summaries, new_id: IdSource) -> None:
         self._writer = writer
+        self._summaries = summaries
         self._runs = runs
         self._new_id = new_id
         self._is_behind = False  # the leaf was moved: what is said next may have versions
@@ -100,22 +110,36 @@ class SessionTree:
         place = Place(leaf, self._moved(leaf), self._writer.view)
         return _with_version(place, journal, message_id)
 
-    async def navigate(self, target: str, *, label: str | None = None) -> Navigated:
+    async def navigate(
+        self, target: str, *, label: str | None = None, summarize: bool = False
+    ) -> Navigated:
         """Go to an entry or a message; to a user message: before it, and its text comes back.
 
-        ``target`` is an entry id, or the id of a user message. ``label`` names the target.
+        ``target`` is an entry id, or the id of a user message. ``label`` names the target. With
+        ``summarize`` the model sums up what is left behind, and the new path begins with that;
+        ``abort_summary`` ends it, and the leaf stays. Raises ModelError when the summary failed:
+        then the leaf stays too.
         """
         self._runs.require_rest()
         journal = await self.journal()
         found = journal.entry_of(target)
         entry_id = target if found is None else found.id
         way = journal.tree.navigation(self._writer.recorder.leaf, entry_id)
+        summary = None
+        if summarize and not way.is_noop and way.abandoned:
+            summary = await self._summaries.of_branch(_abandoned(journal, way.abandoned))
+            if summary is None:
+                return Navigated(self._writer.recorder.leaf, is_cancelled=True)
         if not way.is_noop:
-            await self._go(journal, way.leaf)
+            await self._go(journal, way.leaf, summary)
         if label is not None:
             await self.label(entry_id, label)
         record = journal.entry_of(target) if way.edit else None
         return Navigated(way.leaf, None if record is None else record.data["message"]["text"])
+
+    def abort_summary(self) -> None:
+        """End the summary under way, if there is one: ``navigate`` goes nowhere."""
+        self._summaries.abort()
 
     async def label(self, target: str, label: str | None) -> None:
         """Name an entry, or take its name away with None."""
@@ -197,13 +221,19 @@ class SessionTree:
 
     # --- inside --------------------------------------------------------------------------------
 
-    async def _go(self, journal: Journal, leaf: str | None) -> None:
-        def make() -> Fact:
+    async def _go(self, journal: Journal, leaf: str | None, summary: str | None = None) -> None:
+        def move() -> Fact:
             self._runs.require_rest()
             return {"entry_id": leaf}, ((self._moved(leaf), self._view_at(journal, leaf)),)
 
-        await self._writer.commit_made("leaf", make)
+        left = self._writer.recorder.leaf
+        await self._writer.commit_made("leaf", move)
         self._is_behind = True
+        if summary is not None:
+            message_id = self._new_id("m")
+            data = {"message_id": message_id, "summary": summary, "from_id": left}
+            told = EntryAppended(message_id=message_id, kind="branch_summary", text=summary)
+            await self._writer.commit("branch_summary", data, told)
 
     def _moved(self, leaf: str | None) -> TreeNavigated:
         return TreeNavigated(new_leaf_id=leaf, old_leaf_id=self._writer.recorder.leaf)
@@ -221,6 +251,7 @@ class SessionTree:
             todos=path.todos,
             steered=path.steered,
             branches=path.branches,
+            notes=path.notes,
         )
 
 
@@ -238,6 +269,17 @@ def _user_entry(journal: Journal, message_id: str) -> Record:
         message = f"There is no message {message_id!r} that could be said anew."
         raise SessionError("tree.not_found", message)
     return entry
+
+
+def _abandoned(journal: Journal, entries: tuple[str, ...]) -> Conversation:
+    """What was said on entries that the path loses."""
+    gone = {*entries}
+    view = SessionView()
+    for record in journal.records:
+        if record.id in gone:
+            for event in events_of(record):
+                view = project(view, event)
+    return view.chat.messages
 
 
 def _until(path: list[Record], message_id: str) -> list[Record]:

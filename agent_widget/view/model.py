@@ -20,6 +20,7 @@ Phase = Literal[
     "awaiting_confirmation",
     "retrying",
     "compacting",
+    "summarizing",
     "stopping",
     "failed",
     "closed",
@@ -136,6 +137,13 @@ class StorageView(Struct, frozen=True):
     read_only: str | None = None
 
 
+class NoteView(Struct, frozen=True):
+    """What kind of context a message is that nobody typed, and whether a person sees it."""
+
+    kind: str
+    is_shown: bool = True
+
+
 class Branch(Struct, frozen=True):
     """A message that has siblings: it is number ``index`` (from 0) of ``count``."""
 
@@ -153,7 +161,8 @@ class SessionView(Struct, frozen=True):
     ``facts`` maps tool call ids to what a card shows beside the call's state, ``live`` those of
     running calls to what they report; ``marks`` maps ids of messages that were cut short;
     ``drafts`` maps indexes of calls being written; ``steered`` holds ids of messages that came
-    while a run was under way; ``branches`` maps ids of messages that have siblings.
+    while a run was under way; ``branches`` maps ids of messages that have siblings, ``notes`` those
+    of messages that nobody typed.
     """
 
     session_id: str = ""
@@ -180,6 +189,7 @@ class SessionView(Struct, frozen=True):
     name: str | None = None
     steered: frozenset[str] = frozenset()
     branches: Mapping[str, Branch] = field(default_factory=dict)
+    notes: Mapping[str, NoteView] = field(default_factory=dict)
 
     @property
     def is_busy(self) -> bool:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ..core.events import (
     BlockStart,
+    EntryAppended,
     Event,
     InputApplied,
     InputChanged,
@@ -21,6 +22,7 @@ from ..core.events import (
     PermissionDecided,
     PermissionModeChanged,
     PermissionRequested,
+    PhaseChanged,
     QueuedInput,
     SessionCreated,
     SessionEnded,
@@ -54,6 +56,7 @@ from .model import (
     ErrorView,
     Mark,
     ModelView,
+    NoteView,
     Notice,
     Phase,
     QuestionView,
@@ -112,6 +115,7 @@ def _with_chat(view: SessionView, chat: SessionState) -> SessionView:
         view.name,
         view.steered,
         view.branches,
+        view.notes,
     )
 
 
@@ -134,6 +138,7 @@ def _reset(view: SessionView, _event: SessionReset) -> SessionView:
         todos=(),
         steered=frozenset(),
         branches={},
+        notes={},
     )
 
 
@@ -159,6 +164,10 @@ def _mode(view: SessionView, event: PermissionModeChanged) -> SessionView:
 
 def _todos(view: SessionView, event: TodoUpdated) -> SessionView:
     return replace(view, todos=event.items)
+
+
+def _phase(view: SessionView, event: PhaseChanged) -> SessionView:
+    return replace(view, phase=event.phase)
 
 
 def _named(view: SessionView, event: SessionInfoChanged) -> SessionView:
@@ -211,6 +220,13 @@ def _applied(view: SessionView, event: InputApplied) -> SessionView:
     steered = view.steered | {row.message_id for row in event.inputs}
     view = _with_waiting(view, _without(view, event.message_ids))
     return replace(view, chat=SessionState.of(conversation, "streaming"), steered=steered)
+
+
+def _noted(view: SessionView, event: EntryAppended) -> SessionView:
+    conversation = view.chat.messages.appended(user_message(event.message_id, event.text))
+    chat = SessionState.of(conversation, view.chat.status, view.chat.error)
+    note = NoteView(event.kind, event.display)
+    return replace(view, chat=chat, notes={**view.notes, event.message_id: note})
 
 
 def _place_after(conversation: Conversation, message_id: str | None) -> int:
@@ -379,9 +395,11 @@ _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     InputReceived: _received,
     InputChanged: _input_changed,
     InputApplied: _applied,
+    EntryAppended: _noted,
     InputWithdrawn: _withdrawn,
     InputPolicyChanged: _policy,
     SessionInfoChanged: _named,
+    PhaseChanged: _phase,
     StorageChanged: _storage,
     TurnStarted: _started,
     TurnError: _turn_error,

@@ -118,6 +118,13 @@ class Branch(TypedDict):
     count: int
 
 
+class Note(TypedDict):
+    """The message is context that nobody typed; a page shows it if ``is_shown``."""
+
+    kind: str
+    is_shown: bool
+
+
 class Message(TypedDict):
     """``is_steering``: it came while the run was under way, after the message before it."""
 
@@ -127,6 +134,7 @@ class Message(TypedDict):
     mark: Mark | None
     is_steering: bool
     branch: Branch | None
+    note: Note | None
 
 
 class AgentView(TypedDict):

@@ -14,7 +14,7 @@ from msgspec.json import encode
 from ..core.messages import Conversation, Json, Message, Part, TextPart, ToolPart
 from ..core.state import Status
 from . import protocol as wire
-from .model import NO_FACTS, NOT_LIVE, Branch, CallFacts, SessionView
+from .model import NO_FACTS, NOT_LIVE, Branch, CallFacts, NoteView, SessionView
 
 WINDOW_MESSAGES: Final = 50
 WINDOW_BYTES: Final = 750_000
@@ -129,7 +129,12 @@ def message_to_wire(message: Message, view: SessionView) -> wire.Message:
         "mark": view.marks.get(message.id),
         "is_steering": message.id in view.steered,
         "branch": branch_to_wire(view.branches.get(message.id)),
+        "note": _note(view.notes.get(message.id)),
     }
+
+
+def _note(note: NoteView | None) -> wire.Note | None:
+    return None if note is None else {"kind": note.kind, "is_shown": note.is_shown}
 
 
 def branch_to_wire(branch: Branch | None) -> wire.Branch | None:

@@ -8,7 +8,7 @@ export type CommandName = "send" | "stop" | "retry" | "reset" | "decide" | "dism
 
 export type Status = "idle" | "streaming" | "error";
 
-export type Phase = "idle" | "error" | "preparing" | "streaming" | "tooling" | "awaiting_confirmation" | "retrying" | "compacting" | "stopping" | "failed" | "closed";
+export type Phase = "idle" | "error" | "preparing" | "streaming" | "tooling" | "awaiting_confirmation" | "retrying" | "compacting" | "summarizing" | "stopping" | "failed" | "closed";
 
 export type Mark = "stopped" | "incomplete" | "failed";
 
@@ -94,6 +94,12 @@ export interface Branch {
   count: number;
 }
 
+/** The message is context that nobody typed; a page shows it if `is_shown`. */
+export interface Note {
+  kind: string;
+  is_shown: boolean;
+}
+
 /** `is_steering`: it came while the run was under way, after the message before it. */
 export interface Message {
   mid: string;
@@ -102,6 +108,7 @@ export interface Message {
   mark: Mark | null;
   is_steering: boolean;
   branch: Branch | null;
+  note: Note | null;
 }
 
 /** The nested run of a sub-agent. */

@@ -20,7 +20,7 @@ from agent_widget.engine.subagents import Agent, agent_tools
 from agent_widget.policy.options import permission_options
 from agent_widget.policy.permission import Decision, Question
 from agent_widget.providers.base import Model
-from agent_widget.store.base import Lease
+from agent_widget.store.base import Lease, SessionStore
 from agent_widget.store.memory import MemoryStore
 from agent_widget.surfaces.kernel.scriptthread import ScriptMainThread
 from agent_widget.surfaces.paths import DiskPaths
@@ -76,7 +76,7 @@ class Case:
     """A session under test."""
 
     def __init__(
-        self, session: Session, store: MemoryStore, person: Person, clock: FakeClock
+        self, session: Session, store: SessionStore, person: Person, clock: FakeClock
     ) -> None:
         self.clock = clock
         self.session = session
@@ -124,7 +124,7 @@ async def opened(
     agents: Sequence[Agent] = (),
     ask_user: AskUser | None = None,
     attended: bool = True,
-    store: MemoryStore | None = None,
+    store: SessionStore | None = None,
     permission: dict[str, Any] | None = None,
     adjudicator: Adjudicator | Literal[False] | None = None,
     host_adjudicator: Adjudicator | None = None,
