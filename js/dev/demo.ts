@@ -67,6 +67,7 @@ class DemoModel {
         mark: null,
         is_steering: false,
         branch: null,
+        note: null,
         parts: [{ type: "text", text: message.text }],
       };
       this.patch([["push", ["messages"], [user]]]);

@@ -40,6 +40,7 @@ export const said = (
   mark,
   is_steering: false,
   branch: null,
+  note: null,
 });
 
 export const viewOf = (items: Message[], fields: Partial<SessionView> = {}): SessionView => ({

@@ -25,6 +25,22 @@ function PartView({ part, final }: { part: Part; final: boolean }): VNode | null
   }
 }
 
+const KINDS: Record<string, string> = {
+  branch_summary: "Summary of the branch that was left",
+};
+
+/** Context that nobody typed: one line that opens. */
+function NoteView({ message, kind }: { message: Message; kind: string }): VNode {
+  return (
+    <details class="note" data-mid={message.mid}>
+      <summary>{KINDS[kind] ?? visible(kind)}</summary>
+      {message.parts.map((part, index) => (
+        <PartView key={index} part={part} final />
+      ))}
+    </details>
+  );
+}
+
 interface RowProps {
   message: Message;
   /** The message is the last one of a run that goes on. */
@@ -37,8 +53,11 @@ interface RowProps {
 }
 
 /** One message: an author and parts. */
-export const MessageRow = memo((props: RowProps): VNode => {
+export const MessageRow = memo((props: RowProps): VNode | null => {
   const { message, growing, author, labelled, atRest } = props;
+  if (message.note) {
+    return message.note.is_shown ? <NoteView message={message} kind={message.note.kind} /> : null;
+  }
   const last = message.parts.length - 1;
   return (
     <article

@@ -81,6 +81,7 @@ export const message = (
   mark: null,
   is_steering: false,
   branch: null,
+  note: null,
 });
 
 export const view = (items: Message[] = [], fields: Partial<SessionView> = {}): SessionView => ({
