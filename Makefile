@@ -4,6 +4,7 @@
 PYTHON ?= python3
 LAB_ARGS ?=
 PYTEST_ARGS ?=
+JOBS ?= 2
 BENCH_ARGS ?=
 
 SHELL := bash
@@ -32,6 +33,7 @@ help: ## Show this list
 	@echo '  PYTHON=python3.12   the Python to make .venv with (3.11 or later)'
 	@echo '  LAB_ARGS=...        further arguments of JupyterLab'
 	@echo '  PYTEST_ARGS=...     further arguments of pytest, e.g. PYTEST_ARGS="-m '"'not slow'"'"'
+	@echo '  JOBS=2              how many tests run at a time'
 	@echo '  BENCH_ARGS=...      arguments of the benchmarks'
 
 lab: $(STAMPS)/lab $(BUNDLE) ## Open the quickstart notebook in JupyterLab; no key needed
@@ -42,7 +44,7 @@ test: $(STAMPS)/test $(STAMPS)/ipykernel6 $(NPM_STAMP) $(BUNDLE) ## Run every te
 	@chromium="$$($(PY) tests/support/chromium.py)" || exit 1; \
 	if [ -n "$$chromium" ]; then export AGENT_WIDGET_CHROMIUM="$$chromium"; fi; \
 	$(NPM) run test; js=$$?; \
-	$(PY) -m pytest $(PYTEST_ARGS); py=$$?; \
+	$(PY) -m pytest -n $(JOBS) --no-loadscope-reorder $(PYTEST_ARGS); py=$$?; \
 	if [ $$js != 0 ]; then echo 'make test: the tests of the front end failed, see above' >&2; fi; \
 	[ $$js = 0 ] && [ $$py = 0 ]
 

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Final, Literal
 
 import pytest
 from hypothesis import settings
@@ -16,6 +16,7 @@ from tests.support.chromium import HOW_TO_GET_ONE, ChromiumError, in_ci, obtaine
 from tests.support.isolation import isolated
 
 BROWSER = pytest.StashKey["Browser"]()
+NO_CHROMIUM: Final = "no Chromium"
 
 # Few examples by default; in CI as many as time allows, the same ones in every run.
 settings.register_profile("default", max_examples=25, deadline=None)
@@ -24,13 +25,16 @@ settings.register_profile("thorough", max_examples=2000, deadline=None, print_bl
 settings.load_profile("ci" if in_ci(os.environ) else "default")
 
 
+TOGETHER: Final = ("tests/browser/", "tests/store/sql/")
+"""Folders whose tests run in one process: they share a browser, a database server."""
+
+
 class Browser:
     """The Chromium of this run, looked for once, when the first test asks for it."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
         self._sought: tuple[Path | None, str] | None = None
-        self.skipped = 0
 
     def sought(self) -> tuple[Path | None, str]:
         """The executable, or None and the reason."""
@@ -48,20 +52,26 @@ class Browser:
             return path
         if in_ci(self._environ):
             pytest.fail(f"A browser test has no browser in CI. {reason}", pytrace=False)
-        self.skipped += 1
-        pytest.skip("no Chromium")
+        pytest.skip(NO_CHROMIUM)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Isolate the whole process, before a plugin or a test reads the environment."""
     before = dict(os.environ)
+    # The user's PATH and caches: that is where browsers are.
+    config.stash[BROWSER] = Browser(before)
+    if is_controller(config):
+        return  # its workers isolate themselves
     folder = tempfile.TemporaryDirectory(prefix="agent-widget-tests-", ignore_cleanup_errors=True)
     config.add_cleanup(folder.cleanup)
     config.add_cleanup(lambda: replace_environ(before))
     replace_environ(isolated(before, Path(folder.name)))
-    # The user's PATH and caches: that is where browsers are.
-    config.stash[BROWSER] = Browser(before)
+
+
+def is_controller(config: pytest.Config) -> bool:
+    """Whether this process only hands tests out to others (`-n`)."""
+    return bool(getattr(config.option, "numprocesses", None)) and not hasattr(config, "workerinput")
 
 
 def replace_environ(wanted: Mapping[str, str]) -> None:
@@ -76,6 +86,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "chromium_path" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.browser)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``-n``, a file stays in one process, and so do the folders ``TOGETHER``."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+        def _split_scope(self, nodeid: str) -> str:
+            path = nodeid.partition("::")[0]
+            return next((folder for folder in TOGETHER if path.startswith(folder)), path)
+
+    return ByFile(config, log)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -95,13 +118,12 @@ def is_browser_test(item: pytest.Item) -> bool:
     return item.get_closest_marker("browser") is not None
 
 
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say loudly what was not tested for want of a browser."""
-    browser = config.stash[BROWSER]
-    if browser.skipped:
-        title = f"SKIPPED BROWSER TESTS: {browser.skipped}"
+    skipped = terminalreporter.stats.get("skipped", ())
+    count = sum(NO_CHROMIUM in str(report.longrepr) for report in skipped)
+    if count:
+        title = f"SKIPPED BROWSER TESTS: {count}"
         terminalreporter.section(title, sep="!", yellow=True, bold=True)
         terminalreporter.line(HOW_TO_GET_ONE, yellow=True)
 

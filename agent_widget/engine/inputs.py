@@ -10,6 +10,8 @@ import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Literal
 
+from msgspec.structs import replace
+
 from ..core.errors import SessionError
 from ..core.events import (
     Event,
@@ -102,6 +104,8 @@ class Inputs:
         view = self._writer.view
         before = Interaction(view.can_send, view.revision)
         rule = self.policy if policy is None else policy
+        if self._writer.recorder.read_only is not None:
+            standing = replace(standing, status="failed")
         after = next_interaction(before, can_send(rule, standing))
         events: list[Event] = []
         if rule != self.policy:
@@ -128,6 +132,7 @@ class Inputs:
         """Store a new override, then let it hold. Raises STORAGE_ERROR: then nothing changed."""
 
         def make() -> Fact:
+            self._writer.require_open()
             policy = changed_policy(self.policy, change)
             interaction, events = self.transition(self.standing, policy)
             data = {"scope": change.scope, "while_running": change.while_running}
@@ -146,6 +151,7 @@ class Inputs:
         row = QueuedInput(self._new_id("m"), clean_text(text), queue)
 
         def make() -> Fact:
+            self._writer.require_open()
             if origin == "user" and not self.standing.run_active:
                 raise AtRest
             if (refusal := self.refusal(origin)) is not None:
@@ -168,6 +174,7 @@ class Inputs:
         said = clean_text(text)
 
         def make() -> Fact:
+            self._writer.require_open()
             self._require_waiting((message_id,))
             data = {"message_id": message_id, "text": said}
             return data, (InputChanged(message_id=message_id, text=said),)
@@ -179,6 +186,7 @@ class Inputs:
 
         Raises INVALID_INPUT when one of them does not wait (any more).
         """
+        self._writer.require_open()
         ids = tuple(message_ids)
         if not ids:
             return ()
@@ -233,7 +241,7 @@ class Inputs:
     ) -> None:
         def make() -> Fact:
             rows = tuple(row for row in self.waiting if row.message_id in ids)
-            if not rows:
+            if not rows or not run.is_live:
                 raise _NothingLeft
             kept = tuple(row.message_id for row in rows)
             after = place(self._writer.view.chat.messages)
@@ -251,7 +259,7 @@ class Inputs:
     async def _say(self, run: ActiveRun, message_id: str) -> bool:
         def make() -> Fact:
             row = next((row for row in self.waiting if row.message_id == message_id), None)
-            if row is None:
+            if row is None or run.is_stopping or not run.is_live:
                 raise _NothingLeft
             message = {"id": message_id, "role": "user", "text": row.text}
             said = InputReceived(message_id=message_id, text=row.text, run_id=run.run_id)

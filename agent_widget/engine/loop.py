@@ -19,6 +19,7 @@ from ..core.events import (
     TurnError,
     UsageUpdated,
 )
+from ..core.messages import Conversation
 from ..providers.base import (
     CallProgress,
     CallReady,
@@ -49,7 +50,7 @@ async def run_loop(ports: Ports) -> str:
     for step in range(ports.max_steps):
         answer = await model_step(ports, step)
         if answer is None:
-            return "interrupted"
+            return "interrupted" if ports.is_stopped() else "completed"
         if not answer.calls:
             reason = _reason_without_calls(ports, answer.end)
             is_last = reason != "completed" or step + 1 == ports.max_steps
@@ -65,7 +66,10 @@ async def run_loop(ports: Ports) -> str:
 
 
 async def model_step(ports: Ports, step: int) -> Answer | None:
-    """Ask the model once: stream its answer, store it, propose its calls. None: stopped before."""
+    """Ask the model once: stream its answer, store it, propose its calls.
+
+    None: stopped before, or what was to be asked was taken back.
+    """
     message_id = ports.new_id("a")
     blocks = _Blocks(ports, message_id)
     drafts = _Drafts(ports)
@@ -76,8 +80,11 @@ async def model_step(ports: Ports, step: int) -> Answer | None:
         if ports.is_stopped():
             return None
         await ports.before_request(step)
+        conversation = ports.conversation()
+        if _is_answered(conversation):
+            return None
         system = system_text(ports.system, toolset.tools)
-        request = ModelRequest(ports.conversation(), system, toolset.specs)
+        request = ModelRequest(conversation, system, toolset.specs)
         dispatched = ports.model.stream(request)
     try:
         async with aclosing(dispatched) as stream:
@@ -126,6 +133,11 @@ async def _store_answer(
     for index, call in enumerate(calls, start=blocks.count):
         events += [_call_block(blocks.message_id, index), call.event]
     await ports.commit("message", data, *events)
+
+
+def _is_answered(conversation: Conversation) -> bool:
+    last = conversation.last
+    return last is not None and last.role == "assistant" and not last.tool_calls
 
 
 def _call_block(message_id: str, index: int) -> BlockStart:

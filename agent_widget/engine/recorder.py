@@ -143,8 +143,10 @@ class Recorder:
     async def close(self) -> bool:
         """Store what waits and give the session back; False when something could not be stored."""
         is_saved = await self.flush()
-        for task in (*self._tasks,):
+        tasks = (*self._tasks,)
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._release()
         return is_saved
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import math
 from concurrent.futures import Future
 from typing import Literal
 
@@ -59,9 +60,12 @@ class ActiveRun:
         self.first_message = 0  # index of the first message that this run adds
         self.future: Future[RunResult] = Future()
         self.task: asyncio.Task[None] | None = None
+        self.supervisor: asyncio.Task[None] | None = None
+        self.cancel_at_s = math.inf  # when it is cancelled, in the loop's time
         self.retained: frozenset[str] = frozenset()  # steering older than the run's own message
         self.dispatching = asyncio.Lock()  # held from the last look at Stop to the request
         self.is_stopping = False
-        self.is_live = True
+        self.is_live = True  # until its end is written: later, nothing of it is
         self.end_reason: str | None = None  # why it was ended from outside, where that has a name
+        self.failure: SessionError | None = None  # what made it impossible to go on
         self.carries_over = False  # it ended by itself: input that came meanwhile starts another

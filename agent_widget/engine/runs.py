@@ -7,8 +7,9 @@ engine's loop.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -50,6 +51,11 @@ ABANDON_S: Final = 10.0
 DEFAULT_MAX_STEPS: Final = 50
 
 RESTING: Final = Standing()
+LEFT_OPEN: Final[Mapping[str, dict[str, Any]]] = {
+    "error": {"error_type": "exception", "message": "The run failed before this call ended."},
+    "closed": {"message": "The session was closed before this call ended."},
+}
+"""What is said of a call that was left open by that end of its run."""
 
 
 class Surroundings(Struct, frozen=True):
@@ -65,6 +71,10 @@ class Surroundings(Struct, frozen=True):
     new_id: IdSource
     max_steps: int = DEFAULT_MAX_STEPS
     abandon_s: float = ABANDON_S
+
+
+class _Over(Exception):  # not an error: it comes too late
+    """The end of the run is written, and nothing more of it."""
 
 
 class Place(Struct, frozen=True):
@@ -86,8 +96,6 @@ class Runs:
         self.call_ids: set[str] = set()
         self._is_idle = asyncio.Event()
         self._is_idle.set()
-        self._supervisors: set[asyncio.Task[None]] = set()
-        self._is_closing = False
 
     # --- admission -----------------------------------------------------------------------------
 
@@ -101,11 +109,12 @@ class Runs:
     ) -> ActiveRun:
         """Store a run and start it, at the leaf or at another place of the tree.
 
-        Raises INPUT_BLOCKED while another one is under way.
+        Raises INPUT_BLOCKED while another one is under way, SessionClosed, STORAGE_ERROR.
         """
         run = ActiveRun(self._around.new_id("r"), trigger, context)
 
         def make() -> Fact:
+            self._writer.require_open()
             if self.active is not None:
                 message = "A run is under way and this session takes no input meanwhile."
                 raise SessionError("INPUT_BLOCKED", message, advice="Wait for it, or stop it.")
@@ -115,8 +124,10 @@ class Runs:
             record = {"run_id": run.run_id, "trigger": trigger, **data, "interaction": interaction}
             started = TurnStarted(run_id=run.run_id, trigger=trigger)
             marked = (replace(event, run_id=run.run_id) for event in events)
-            run.retained = frozenset(r.message_id for r in self._inputs.waiting_in("steering"))
+            if trigger == "send":
+                run.retained = frozenset(r.message_id for r in self._inputs.waiting_in("steering"))
             self.active = run
+            self._is_idle.clear()
             moved = () if place is None else ((place.event, place.view),)
             return record, (*moved, *marked, started, *told)
 
@@ -125,9 +136,9 @@ class Runs:
             await self._writer.commit_made("run_admitted", make, after=after)
         except SessionError:
             if self.active is run:
-                self.active = None
+                run.is_live = False
+                self._rest()
             raise
-        self._is_idle.clear()
         run.first_message = len(self._writer.view.chat.messages)
         loop = asyncio.get_running_loop()
         run.task = loop.create_task(self._drive(run, self._ports(run, loop)), context=context)
@@ -138,9 +149,18 @@ class Runs:
         await self._is_idle.wait()
 
     async def follow_on(self, ended: ActiveRun) -> None:
-        """Start a run for input that came in while ``ended`` was ending by itself."""
-        if self.active is None and ended.carries_over and self._inputs.waiting:
+        """Start a run for input that came in while ``ended`` was ending by itself.
+
+        Where that cannot be stored, a notice says so and the input waits.
+        """
+        if self.active is not None or not ended.carries_over or not self._inputs.waiting:
+            return
+        try:
             await self.admit("carry_over", {}, ended.context)
+        except SessionError as refused:
+            if self.active is None:  # else a person was faster: it goes into their run
+                message = f"What waits could not be sent: {refused.message}"
+                self._writer.emit(_notice("input", refused.code, message))
 
     def require_rest(self) -> None:
         """Raises SESSION_BUSY while a run is under way or the conversation is being summed up."""
@@ -160,26 +180,38 @@ class Runs:
         """
         run = self.active
         if run is None:
-            raise SessionError("SESSION_NOT_RUNNING", "Nothing is running.")
+            raise _not_running()
         async with run.dispatching:
-            if stop_step(run_active=run.is_live, stop_committed=run.is_stopping) == "commit":
-                await self._commit_stop(run)
+            match stop_step(run_active=run.is_live, stop_committed=run.is_stopping):
+                case "commit":
+                    await self._commit_stop(run)
+                case "refuse":
+                    raise _not_running()
         self._around.approvals.withdraw()
         self._supervise(run, grace_s)
 
     async def close(self) -> None:
-        """End what runs at once and take nothing more; returns when it has ended."""
-        self._is_closing = True
-        run = self.active
-        if run is None:
-            return
+        """End what runs at once; returns when it has ended."""
+        if self.active is not None:
+            self.active.end_reason = "closed"
+            self._break_off(self.active)
+        await self._is_idle.wait()
+
+    def fail(self, error: SessionError) -> None:
+        """End what runs at once, because of ``error``; nothing is stored of that."""
+        if self.active is not None:
+            self.active.failure = error
+            self._break_off(self.active)
+
+    def _break_off(self, run: ActiveRun) -> None:
         run.is_stopping = True
-        run.end_reason = "closed"
+        self._around.approvals.withdraw()
         self._supervise(run, 0.0)
-        await asyncio.wait({*self._supervisors})
 
     async def _commit_stop(self, run: ActiveRun) -> None:
         def make() -> Fact:
+            if not run.is_live:
+                raise _not_running()
             stopping = Standing(status="running", run_active=True, stop_committed=True)
             policy = replace(self._inputs.policy, run=None)
             interaction, events = self._inputs.transition(stopping, policy)
@@ -194,13 +226,16 @@ class Runs:
             raise
 
     def _supervise(self, run: ActiveRun, grace_s: float) -> None:
-        if run.task is None or not run.is_live:
+        """See that ``run`` is cancelled after the grace; the shortest one counts."""
+        cancel_at_s = asyncio.get_running_loop().time() + grace_s
+        if run.task is None or not run.is_live or cancel_at_s >= run.cancel_at_s:
             return
+        run.cancel_at_s = cancel_at_s
+        if run.supervisor is not None:
+            run.supervisor.cancel()
         if grace_s <= 0:
             run.task.cancel()
-        task = asyncio.ensure_future(self._see_to_the_end(run, grace_s))
-        self._supervisors.add(task)
-        task.add_done_callback(self._supervisors.discard)
+        run.supervisor = asyncio.ensure_future(self._see_to_the_end(run, grace_s))
 
     async def _see_to_the_end(self, run: ActiveRun, grace_s: float) -> None:
         """Cancel after the grace; abandon a run that does not end: its late work is dropped."""
@@ -209,6 +244,8 @@ class Runs:
             await asyncio.wait({run.task}, timeout=grace_s)
             run.task.cancel()
         await asyncio.wait({run.task}, timeout=self._around.abandon_s)
+        if run.task.done():
+            await self._settle(run, "interrupted", None)  # one cancelled before it began
         if not run.is_live:
             return
         message = (
@@ -236,9 +273,14 @@ class Runs:
                 writer.emit(replace(event, run_id=run.run_id))
 
         async def commit(kind: Any, data: dict[str, Any], *events: Event) -> None:
-            if run.is_live:
+            def make() -> Fact:
+                if not run.is_live:
+                    raise _Over
                 marked = (replace(event, run_id=run.run_id) for event in events)
-                await writer.commit(kind, {"run_id": run.run_id, **data}, *marked)
+                return {"run_id": run.run_id, **data}, marked
+
+            with contextlib.suppress(_Over):
+                await writer.commit_made(kind, make)
 
         async def ask(asking: Asking) -> Decision:
             return await around.approvals.ask(asking, emit)
@@ -288,7 +330,7 @@ class Runs:
     async def _drive(self, run: ActiveRun, ports: Ports) -> None:
         """Run to the end and tell how it ended, whatever happens."""
         try:
-            if run.trigger == "carry_over" and not self._inputs.waiting_in("steering"):
+            if run.trigger == "carry_over" and not run.is_stopping and not self._inputs.waiting_in("steering"):
                 await self._inputs.use_follow_up(run)
             reason = await run_loop(ports)
             error = None
@@ -302,37 +344,51 @@ class Runs:
         except Exception as failure:  # noqa: BLE001  # a bug ends the run, never the session
             message = f"The run failed: {type(failure).__name__}: {failure}"
             reason, error = "error", SessionError("internal", message)
-        if run.is_live:
-            reason = run.end_reason or ("interrupted" if run.is_stopping else reason)
-            await uncancelled(self._end(run, reason, None if run.is_stopping else error))
+        await self._settle(run, reason, error)
+
+    async def _settle(self, run: ActiveRun, reason: str, error: SessionError | None) -> None:
+        if run.failure is not None:
+            reason, error = "error", run.failure
+        elif run.is_stopping:
+            reason, error = run.end_reason or "interrupted", None
+        await uncancelled(self._end(run, reason, error))
 
     async def _end(self, run: ActiveRun, reason: str, error: SessionError | None) -> None:
-        def make() -> Fact:
-            data = ended_data(run.run_id, reason, error, left_open(self._writer.view.chat))
-            standing = replace(RESTING, is_closed=self._is_closing)
+        def fact() -> Fact:
+            calls = ({**call, **LEFT_OPEN.get(reason, {})} for call in left_open(self._writer.view.chat))
+            data = ended_data(run.run_id, reason, error, calls)
             policy = policy_after_run(self._inputs.policy, self._inputs.policy.agent)
-            data["interaction"], told = self._inputs.transition(standing, policy)
+            data["interaction"], told = self._inputs.transition(RESTING, policy)
+            if self._writer.is_closing:  # the next to open it may send, nobody here
+                _, told = self._inputs.transition(replace(RESTING, is_closed=True), policy)
             settled = RunSettled(aborted=reason in HARD_ENDS)
             events = (*ended_events(data), *told, settled)
             return data, [replace(event, run_id=run.run_id) for event in events]
 
+        def make() -> Fact:
+            if not run.is_live:
+                raise _Over
+            run.is_live = False
+            return fact()
+
         try:
             await self._writer.commit_made("run_ended", make)
+        except _Over:
+            return
         except SessionError:
             # The run is over whether or not this could be written; the person has to see it.
-            self._writer.tell(make()[1])
-        run.is_live = False
-        run.carries_over = reason == "completed" and not self._is_closing
+            self._writer.tell(fact()[1])
+        run.carries_over = reason == "completed" and not self._writer.is_closing
         self.active = None
         if not run.future.done():
             run.future.set_result(self._result(run, reason))
-        try:
-            await self.follow_on(run)
-        except SessionError as refused:
-            message = f"What waits could not be sent: {refused.message}"
-            self._writer.emit(_notice("input", refused.code, message))
+        await self.follow_on(run)
         if self.active is None:
-            self._is_idle.set()
+            self._rest()
+
+    def _rest(self) -> None:
+        self.active = None
+        self._is_idle.set()
 
     def _result(self, run: ActiveRun, reason: str) -> RunResult:
         view = self._writer.view
@@ -359,6 +415,10 @@ def ended_data(
 def ended_events(data: dict[str, Any]) -> tuple[Event, ...]:
     """How that record is told."""
     return end_events(data["reason"], data["error"], map(call_failure, data["open_calls"]))
+
+
+def _not_running() -> SessionError:
+    return SessionError("SESSION_NOT_RUNNING", "Nothing is running.")
 
 
 def _notice(scope: str, code: str, text: str) -> TurnError:

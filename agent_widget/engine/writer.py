@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from ..core.events import Event, StorageChanged
+from ..core.errors import SessionClosed
+from ..core.events import Event, SessionEnded, StorageChanged
 from ..core.ids import Clock, IdSource
 from ..core.records import Record, RecordKind
 from ..store.base import SessionStore
@@ -31,8 +33,10 @@ class Writer:
     """Owns the view of a session; lives on the engine's loop.
 
     ``view`` is immutable and may be read from any thread. Listeners are called in the order they
-    came, on the engine's thread; what one raises is logged and reaches neither the others nor
-    the run. ``stream_id`` names this stream of events, in which ``seq`` counts from 0.
+    came, on the engine's thread, for one event after the other; what one raises is logged and
+    reaches neither the others nor the run. ``stream_id`` names this stream of events, in which
+    ``seq`` counts from 0. ``when_lost`` is called when the session can only be read any more;
+    ``is_closing`` says that no new command is taken.
     """
 
     def __init__(
@@ -44,26 +48,37 @@ class Writer:
         self.recorder = Recorder(
             store, session_id, clock_ms, new_id, on_change=self._storage_changed
         )
+        self.when_lost: Callable[[], None] = lambda: None
+        self.is_closing = False
+        self._is_ended = False
         self._clock_ms = clock_ms
         self._seq = 0
         self._lock = asyncio.Lock()
-        self._listeners: list[Listener] = []
+        self._listeners: dict[object, Listener] = {}
+        self._unpublished: deque[tuple[Event, SessionView]] = deque()
+        self._is_publishing = False
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener(event, view)`` for every later event; returns the way to end that."""
-        self._listeners.append(listener)
+        key = object()
+        self._listeners[key] = listener
 
         def unsubscribe() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
+            self._listeners.pop(key, None)
 
         return unsubscribe
+
+    def require_open(self) -> None:
+        """Raises SessionClosed once the session is being closed."""
+        if self.is_closing:
+            raise SessionClosed
 
     async def commit(self, kind: RecordKind, data: dict[str, Any], *events: Event) -> Record:
         """Store a fact, then fold and publish ``events``; all of it or nothing.
 
         A cancelled caller still gets a whole commit before the cancellation goes on. Raises
-        SessionError STORAGE_ERROR when the store refuses; then nothing has changed.
+        SessionError STORAGE_ERROR when the store refuses, SessionClosed after the end; then nothing
+        has changed.
         """
         return await self.commit_made(kind, lambda: (data, events))
 
@@ -81,6 +96,8 @@ class Writer:
         self, kind: RecordKind, make: Callable[[], Fact], after: str | Here | None
     ) -> Record:
         async with self._lock:
+            if self._is_ended:
+                raise SessionClosed
             data, events = make()
             record = await self.recorder.append(kind, data, after)
             self.tell(events)
@@ -97,19 +114,38 @@ class Writer:
     def emit(self, event: Event, view: SessionView | None = None) -> None:
         """Stamp, fold and publish ``event``. Only streaming progress comes without a record.
 
-        ``view`` is what is seen after it, where it cannot be folded from the event alone.
+        ``view`` is what is seen after it, where it cannot be folded from the event alone. After
+        ``end`` nothing is published.
         """
+        if self._is_ended:
+            return
         stamped = replace(event, session_id=self.session_id, seq=self._seq, ts=self._clock_ms())
         self._seq += 1
         self.view = project(self.view if view is None else view, stamped)
-        for listener in tuple(self._listeners):
-            try:
-                listener(stamped, self.view)
-            except Exception:  # noqa: BLE001  # a listener is not ours
-                _log.exception("a listener failed on %s", stamped.type)
+        self._unpublished.append((stamped, self.view))
+        if not self._is_publishing:  # else the loop below is at work: a listener made this event
+            self._publish()
+
+    def end(self) -> None:
+        """Tell that the session has ended: the last event. Harmless twice."""
+        self.emit(SessionEnded())
+        self._is_ended = True
+
+    def _publish(self) -> None:
+        self._is_publishing = True
+        try:
+            while self._unpublished:
+                event, view = self._unpublished.popleft()
+                for key in tuple(self._listeners):
+                    if (listener := self._listeners.get(key)) is not None:
+                        _call(listener, event, view)
+        finally:
+            self._is_publishing = False
 
     def _storage_changed(self) -> None:
         self.emit(self.storage_event())
+        if self.recorder.read_only is not None:
+            self.when_lost()
 
     def storage_event(self) -> StorageChanged:
         """Where the session is kept now, and what is wrong with that."""
@@ -121,6 +157,13 @@ class Writer:
             waiting_count=pen.waiting_count,
             read_only=pen.read_only,
         )
+
+
+def _call(listener: Listener, event: Event, view: SessionView) -> None:
+    try:
+        listener(event, view)
+    except Exception:  # noqa: BLE001  # a listener is not ours
+        _log.exception("a listener failed on %s", event.type)
 
 
 async def uncancelled(work: Coroutine[Any, Any, T]) -> T:

@@ -118,8 +118,8 @@ class StoreCorrupted(StoreError):
 class StoreTooNew(StoreError):
     """What is stored was written by a newer version; it was left as it is."""
 
-    def __init__(self, what: str, version: object) -> None:
-        message = f"{what} has format {version!r}; this version reads up to {ARTIFACT_VERSION}."
+    def __init__(self, what: str, version: object, newest: object = ARTIFACT_VERSION) -> None:
+        message = f"{what} has format {version!r}; this version reads up to {newest!r}."
         super().__init__("session_store_corrupted", message, advice="Update agent_widget.")
 
 

@@ -68,7 +68,7 @@ def version_of(connection: Connection) -> int:
 def refuse_newer(version: int, what: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Raise StoreTooNew when ``version`` is later than the last of ``migrations``."""
     if version > migrations[-1].version:
-        raise StoreTooNew(what, version)
+        raise StoreTooNew(what, version, migrations[-1].version)
 
 
 def _apply(

@@ -74,8 +74,10 @@ class SqliteFile:
             return
         # A file without a log is not written to, so it may be read as one that never changes;
         # otherwise SQLite would put files of its own beside it.
-        log = self._path.with_name(f"{self._path.name}-wal")
-        has_log = log.exists() and log.stat().st_size > 0
+        try:
+            has_log = self._path.with_name(f"{self._path.name}-wal").stat().st_size > 0
+        except FileNotFoundError:
+            has_log = False
         address = f"{self._path.as_uri()}?mode=ro{'' if has_log else '&immutable=1'}"
         engine = create_engine(
             "sqlite://",

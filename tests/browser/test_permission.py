@@ -5,7 +5,16 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.browser.notebook import Notebook, in_both
+from tests.surfaces.support import FORGED
 
+DECIDE = """([comm_id, decisions]) => {
+  const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+  const comm = kernel._comms.get(comm_id);
+  for (const [at, decision] of decisions.entries()) {
+    const content = {kind: "command", name: "decide", request_id: `forged-${at}`, ...decision};
+    comm.send({method: "custom", content});
+  }
+}"""
 FRAME = """
 import pandas as pd
 df = pd.DataFrame({"price": [1.0, 2.0, 2.5, 9.0], "name": ["a", "b", "c", "d"]})
@@ -76,6 +85,29 @@ def test_stop_while_asking_withdraws_the_question(notebook: Notebook) -> None:
     assert notebook.run("'made' in globals()") == "False"
     chat.send("count to 2")
     chat.await_text("2. Done.")
+
+
+def test_forged_and_late_decisions_of_a_page_run_nothing(notebook: Notebook) -> None:
+    chat = notebook.chat()
+    chat.send("run: made = True")
+    chat.await_question()
+    comm_id, pid = notebook.run("print(chat.comm.comm_id, chat.session.view.question.pid)").split()
+    forged = [
+        {**each, "pid": pid} if each.get("pid") == "REAL" else each
+        for each in FORGED
+        if each.get("decision") != "allow_project"  # which is on offer here
+    ]
+    notebook.page.evaluate(DECIDE, [comm_id, forged])
+    assert notebook.run("chat.session.view.question.pid") == repr(pid)
+    chat.deny("no")  # goes the way of the others, so that it arrives after them
+    chat.await_card("cancelled")
+    chat.await_rest()
+    late = [{"pid": pid, "decision": word} for word in ("allow_once", "allow_session", "edit")]
+    notebook.page.evaluate(DECIDE, [comm_id, late])
+    assert len(forged) + len(late) >= 12
+    chat.send("count to 2")
+    chat.await_text("2. Done.")
+    assert notebook.run("'made' in globals()") == "False"
 
 
 def test_a_helper_asks_under_its_own_name(notebook: Notebook) -> None:

@@ -130,13 +130,17 @@ async def opened(
     host_adjudicator: Adjudicator | None = None,
     project: ProjectRules | None = None,
     system: System = "Be brief.",
+    opening: int = 1,
     **options: Any,
 ) -> AsyncIterator[Case]:
-    """A session with scripted steps, open until the block ends."""
+    """A session with scripted steps, open until the block ends.
+
+    A session that is opened again takes another number of ``opening``: its ids are new ones.
+    """
     client = model if isinstance(model, Model) else ScriptedModel(model)
     person, own_store = Person(), store or MemoryStore()
     clock = FakeClock()
-    numbers = itertools.count(1)
+    numbers = itertools.count(opening * 1_000 - 999)
     session = Session(
         model=client,
         tools=register([*tools, *agent_tools(agents)]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from base64 import b64encode
 from pathlib import Path
 from typing import Any
@@ -41,6 +40,11 @@ def blocks(messages: Any) -> list[dict[str, Any]]:
     return content
 
 
+def lose_artifact(folder: Path) -> None:
+    [artifact] = [path for path in folder.rglob("artifacts/*") if path.is_file()]
+    artifact.unlink()
+
+
 async def drawn(store: SessionStore) -> str:
     script = ScriptedModel([[call("draw")], [text("there")]])
     async with opened(script, [draw], store=store) as case:
@@ -64,8 +68,7 @@ async def test_a_lost_picture_is_said_to_be_unavailable_and_the_call_stays_done(
     tmp_path: Path,
 ) -> None:
     session_id = await drawn(JsonlStore(tmp_path))
-    [artifact] = [path for path in tmp_path.rglob("artifacts/*") if path.is_file()]
-    await asyncio.to_thread(artifact.unlink)
+    lose_artifact(tmp_path)
     async with opened([], [draw], store=JsonlStore(tmp_path), session_id=session_id) as case:
         lost, kept = blocks(case.session.messages)
         assert lost == {

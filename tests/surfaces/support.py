@@ -5,11 +5,31 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import itertools
-from typing import Any
+from typing import Any, Final
 
 from agent_widget.surfaces.bridge import Bridge
 from agent_widget.view.patch import GapError, apply
 from agent_widget.view.schema import view_to_wire
+
+FORGED: Final[list[dict[str, Any]]] = [
+    {"pid": "p-1", "decision": "allow_once"},
+    {"pid": "", "decision": "allow_once"},
+    {"pid": None, "decision": "allow_once"},
+    {"pid": 7, "decision": "allow_once"},
+    {"pid": {"$ne": ""}, "decision": "allow_once"},
+    {"decision": "allow_once"},
+    {"pid": "REAL", "decision": "ALLOW_ONCE"},
+    {"pid": "REAL", "decision": "allow"},
+    {"pid": "REAL", "decision": True},
+    {"pid": "REAL", "decision": ["allow_once"]},
+    {"pid": "REAL"},
+    {"pid": "REAL", "decision": "allow_project", "rules": ["change"]},
+    {"pid": "REAL", "decision": "allow_session", "rules": "change"},
+    {"pid": "REAL", "decision": "allow_session", "rules": ["*"]},
+    {"pid": "REAL", "decision": "edit", "args": {"name": 1, "more": 2}},
+    {"pid": "REAL", "decision": "edit", "args": "x"},
+]
+"""Decisions that no page makes; REAL stands for the id of the open question."""
 
 
 class Page:

@@ -15,7 +15,7 @@ from agent_widget.engine.approvals import READING_MS
 from agent_widget.surfaces.bridge import Bridge
 from agent_widget.testing.doubles import Gate, Step, call, text
 from tests.engine.support import Case, opened
-from tests.surfaces.support import Page
+from tests.surfaces.support import FORGED, Page
 
 pytestmark = pytest.mark.anyio
 
@@ -208,26 +208,6 @@ async def test_a_page_that_leaves_is_sent_nothing_more() -> None:
         await case.send("hi")
         await page.rested()
         assert len(page.sent) == count
-
-
-FORGED: list[dict[str, Any]] = [
-    {"pid": "p-1", "decision": "allow_once"},
-    {"pid": "", "decision": "allow_once"},
-    {"pid": None, "decision": "allow_once"},
-    {"pid": 7, "decision": "allow_once"},
-    {"pid": {"$ne": ""}, "decision": "allow_once"},
-    {"decision": "allow_once"},
-    {"pid": "REAL", "decision": "ALLOW_ONCE"},
-    {"pid": "REAL", "decision": "allow"},
-    {"pid": "REAL", "decision": True},
-    {"pid": "REAL", "decision": ["allow_once"]},
-    {"pid": "REAL"},
-    {"pid": "REAL", "decision": "allow_project", "rules": ["change"]},
-    {"pid": "REAL", "decision": "allow_session", "rules": "change"},
-    {"pid": "REAL", "decision": "allow_session", "rules": ["*"]},
-    {"pid": "REAL", "decision": "edit", "args": {"name": 1, "more": 2}},
-    {"pid": "REAL", "decision": "edit", "args": "x"},
-]
 
 
 async def test_a_click_that_comes_too_early_is_refused_in_words_and_the_page_still_asks() -> None:

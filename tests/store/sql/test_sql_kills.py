@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -19,20 +20,23 @@ from tests.store.sql.raw import contents, integrity, run_sql, started
 
 
 @contextmanager
-def killed(work: str, where: str) -> Iterator[subprocess.Popen[str]]:
+def killed(work: str, where: str) -> Iterator[tuple[IO[str], IO[str]]]:
+    """What the module `killed` prints, and what it reads."""
     command = [sys.executable, "-m", "tests.store.sql.killed", work, where]
     root = Path(__file__).parents[3]
     with subprocess.Popen(
         command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
-        yield process
+        assert process.stdout is not None
+        assert process.stdin is not None
+        yield process.stdout, process.stdin
     assert process.returncode == 0
 
 
 @pytest.mark.anyio
 async def test_no_acknowledged_record_is_lost_by_a_kill_at_any_statement(where: str) -> None:
-    with killed("write", where) as process:
-        rounds = [json.loads(line) for line in process.stdout]
+    with killed("write", where) as (said, _):
+        rounds = [json.loads(line) for line in said]
     assert [one["done"] for one in rounds] == [False] * (len(rounds) - 1) + [True]
     assert [one["acknowledged"] for one in rounds] == sorted(one["acknowledged"] for one in rounds)
     assert {one["acknowledged"] for one in rounds} == {0, 1, 3}
@@ -63,14 +67,14 @@ async def test_a_migration_that_is_killed_at_any_statement_leaves_the_tables_as_
     before = contents(where)
     await store.aclose()
     kills = 0
-    with killed("migrate", where) as process:
-        for line in process.stdout:
+    with killed("migrate", where) as (said, answers):
+        for line in said:
             if not json.loads(line)["done"]:
                 kills += 1
                 assert contents(where) == before
                 assert integrity(where) == "ok"
-            process.stdin.write("\n")
-            process.stdin.flush()
+            answers.write("\n")
+            answers.flush()
     assert kills > len(NEXT.statements)
     assert run_sql(where, "SELECT version FROM agent_widget_schema") == [(NEXT.version,)]
     assert run_sql(where, "SELECT session_id, colour FROM agent_widget_sessions") == [

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import pytest
 
-ROUNDS = 100
+ROUNDS = 60
 
 
 @pytest.mark.skipif(os.name != "posix", reason="processes are forked and stopped")
