@@ -32,6 +32,7 @@ from ..policy.stop import stop_step
 from ..tools.base import MainThread
 from ..view.model import SessionView
 from .approvals import Approvals, Asking
+from .commits import HistoryCommits
 from .handoff import Handover
 from .inputs import Inputs
 from .loop import run_loop
@@ -69,8 +70,14 @@ class Surroundings(Struct, frozen=True):
     main: MainThread
     clock_ms: Clock
     new_id: IdSource
+    commits: HistoryCommits
     max_steps: int = DEFAULT_MAX_STEPS
     abandon_s: float = ABANDON_S
+
+
+class NotRunning(SessionError):
+    def __init__(self) -> None:
+        super().__init__("SESSION_NOT_RUNNING", "Nothing is running.")
 
 
 class _Over(Exception):  # not an error: it comes too late
@@ -163,7 +170,10 @@ class Runs:
                 self._writer.emit(_notice("input", refused.code, message))
 
     def require_rest(self) -> None:
-        """Raises SESSION_BUSY while a run is under way or the conversation is being summed up."""
+        """Raises SESSION_BUSY while a run is under way or the conversation is being summed up,
+        SessionClosed after the end.
+        """
+        self._writer.require_open()
         if self._writer.view.phase == "summarizing":
             raise SessionError("SESSION_BUSY", "A summary is being written.")
         if self.active is not None:
@@ -180,13 +190,13 @@ class Runs:
         """
         run = self.active
         if run is None:
-            raise _not_running()
+            raise NotRunning
         async with run.dispatching:
             match stop_step(run_active=run.is_live, stop_committed=run.is_stopping):
                 case "commit":
                     await self._commit_stop(run)
                 case "refuse":
-                    raise _not_running()
+                    raise NotRunning
         self._around.approvals.withdraw()
         self._supervise(run, grace_s)
 
@@ -211,7 +221,7 @@ class Runs:
     async def _commit_stop(self, run: ActiveRun) -> None:
         def make() -> Fact:
             if not run.is_live:
-                raise _not_running()
+                raise NotRunning
             stopping = Standing(status="running", run_active=True, stop_committed=True)
             policy = replace(self._inputs.policy, run=None)
             interaction, events = self._inputs.transition(stopping, policy)
@@ -382,6 +392,7 @@ class Runs:
         self.active = None
         if not run.future.done():
             run.future.set_result(self._result(run, reason))
+        self._around.commits.commit(self._writer.view.chat.messages)
         await self.follow_on(run)
         if self.active is None:
             self._rest()
@@ -415,10 +426,6 @@ def ended_data(
 def ended_events(data: dict[str, Any]) -> tuple[Event, ...]:
     """How that record is told."""
     return end_events(data["reason"], data["error"], map(call_failure, data["open_calls"]))
-
-
-def _not_running() -> SessionError:
-    return SessionError("SESSION_NOT_RUNNING", "Nothing is running.")
 
 
 def _notice(scope: str, code: str, text: str) -> TurnError:

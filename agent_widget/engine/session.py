@@ -8,14 +8,15 @@ rule that lets it in), ``tree`` (branches, forks, checkpoints), ``runs``.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn, get_args
+from typing import Any, Final, Literal, NoReturn, get_args
 
 from msgspec import Struct
 
-from ..core.errors import SessionClosed, SessionError
+from ..core.errors import SessionError
 from ..core.events import (
     Event,
     InputReceived,
@@ -23,7 +24,6 @@ from ..core.events import (
     PermissionModeChanged,
     QueueName,
     SessionCreated,
-    SessionEnded,
     SessionInfoChanged,
     SessionReset,
     SessionResumed,
@@ -46,14 +46,16 @@ from ..tools.base import MainThread
 from ..tools.registry import Registry, register
 from ..view.model import SessionView
 from .approvals import Approvals, AskUser, Attendant
+from .commits import HistoryCommits, OnHistoryCommit
 from .crew import Crew, crew_of
 from .inputcontrol import InputControl
 from .inputs import AtRest, Inputs, clean_text
 from .permissions import Permissions
 from .ports import System
+from .receipt import Receipt
 from .recovery import recovered
 from .run import ActiveRun
-from .runs import ABANDON_S, DEFAULT_MAX_STEPS, STOP_GRACE_S, Runs, Surroundings
+from .runs import ABANDON_S, DEFAULT_MAX_STEPS, STOP_GRACE_S, NotRunning, Runs, Surroundings
 from .staff import Staff
 from .subagents import MAIN, Agent
 from .summaries import Summaries
@@ -63,6 +65,9 @@ from .writer import Fact, Listener, Writer
 __all__ = ["DEFAULT_MAX_STEPS", "STOP_GRACE_S", "Sent", "Session"]
 
 SESSION_READ_ONLY: Final = "It can be read here, and forked."
+READ_ONLY_ADVICE: Final = "Open it again to go on."
+CLOSE_S: Final = 20.0
+"""Closing waits so long: as an abandoned run, and then a store that is busy, may take."""
 
 
 class Sent(Struct, frozen=True):
@@ -97,6 +102,7 @@ class Session:
         attendant: Attendant | None = None,
         while_running: WhileRunning | None = None,
         input_control: bool = False,
+        on_history_commit: OnHistoryCommit | None = None,
         max_steps: int = DEFAULT_MAX_STEPS,
         abandon_s: float = ABANDON_S,
         warnings: tuple[str, ...] = (),
@@ -111,7 +117,9 @@ class Session:
         self._control = (InputControl(self.inputs, MAIN, lambda: self.agent),) * input_control
         crew = crew_of(model, system, register([*tools, *self._control]), agents)
         self._staff = Staff(crew, self._writer)
-        self._is_closed = False
+        self._closing: asyncio.Task[None] | None = None
+        self._commits = HistoryCommits(on_history_commit, self._tell_commit_failure)
+        self._writer.when_lost = self._lost
         self._sending = asyncio.Lock()
         self.runs = Runs(
             Surroundings(
@@ -123,6 +131,7 @@ class Session:
                 main=main,
                 clock_ms=clock_ms,
                 new_id=new_id,
+                commits=self._commits,
                 max_steps=max_steps,
                 abandon_s=abandon_s,
             )
@@ -185,6 +194,10 @@ class Session:
         """Call ``listener(event, view)`` on the engine's thread for each later event."""
         return self._writer.subscribe(listener)
 
+    def attend(self, attendant: Attendant) -> None:
+        """Let a widget show the questions that no ``ask_user`` answers."""
+        self._approvals.attendant = attendant
+
     # --- life ----------------------------------------------------------------------------------
 
     async def open(self, owner: Owner | None = None) -> None:
@@ -206,6 +219,8 @@ class Session:
             header = {"version": FORMAT_VERSION, "session_id": self.session_id, "cwd": cwd}
             await self._writer.commit("header", header, SessionCreated(cwd=cwd))
         self._writer.emit(self._writer.storage_event())
+        if recorder.read_only is not None:
+            self._lost()
         self._writer.emit(self._staff.model_changed)
         self._writer.emit(self.inputs.with_agent_default(self._agent_default))
         mode = PermissionModeChanged(mode=self.permissions.mode, warning=self.permissions.warning)
@@ -215,23 +230,37 @@ class Session:
         for notice in self.permissions.notices:
             self._writer.emit(_notice("permission", notice.code, notice.message))
 
-    async def close(self) -> bool:
-        """Stop what runs, tell the end, give all back. Harmless twice.
+    async def close(self, timeout_s: float = CLOSE_S) -> Receipt:
+        """Stop what runs, store what waits, tell the end, give all back.
 
-        Returns whether everything that happened is stored.
+        The session is closed when it returns, and ``drain`` tells how far the rest is where that
+        took longer than ``timeout_s``. A second call is answered like the first.
         """
-        if self._is_closed:
-            return True
-        self._is_closed = True
-        await self.runs.close()
-        is_saved = await self._writer.recorder.flush()
-        self._writer.emit(SessionEnded())
-        await self._writer.recorder.close()
-        await self._staff.crew.aclose()
-        return is_saved
+        if self._closing is None:
+            self._writer.is_closing = True
+            self._closing = asyncio.create_task(self._close())
+        receipt = await self.drain(timeout_s)
+        self._writer.end()
+        return receipt
+
+    async def drain(self, timeout_s: float = CLOSE_S) -> Receipt:
+        """Wait until nothing runs and all is stored, at most so long; also after ``close``."""
+        work = self._closing or asyncio.create_task(self._settle())
+        await asyncio.wait({work}, timeout=timeout_s)
+        pen = self._writer.recorder
+        unsaved = pen.waiting_count
+        if work.done():
+            work.result()
+            status: Literal["completed", "failed"] = "failed" if unsaved else "completed"
+            return Receipt(status, unsaved, problem=pen.read_only or pen.trouble)
+        if work is not self._closing:
+            work.cancel()
+        is_running = self.runs.active is not None or self._commits.is_running
+        return Receipt("timeout", unsaved, is_running, pen.read_only or pen.trouble)
 
     async def wait_for_idle(self) -> None:
         """Return once nothing runs, and nothing follows by itself from what ran."""
+        self._require_open()
         await self.runs.wait_for_idle()
 
     # --- commands ------------------------------------------------------------------------------
@@ -293,7 +322,7 @@ class Session:
         self._require_open()
         run = self.runs.active
         message_id = await self.inputs.queue(text, queue, "program")
-        if run is not None and not run.is_live:
+        if run is not None:
             await self.runs.follow_on(run)
         return message_id
 
@@ -317,12 +346,15 @@ class Session:
         Returns once the Stop is stored, not when the run has ended. A second Stop is answered like
         the first. Raises SessionError SESSION_NOT_RUNNING when nothing runs.
         """
+        self._require_open()
         await self.runs.stop(grace_s)
 
     async def interrupt(self) -> None:
         """Stop without grace; harmless when nothing runs."""
+        self._require_open()
         if self.runs.active is not None:
-            await self.runs.stop(0.0)
+            with contextlib.suppress(NotRunning):  # it has just ended
+                await self.runs.stop(0.0)
 
     async def abort(self) -> None:
         """Stop without grace and wait until nothing runs."""
@@ -374,6 +406,7 @@ class Session:
 
     def answer(self, permission_id: str, decision: Decision, *, is_click: bool = False) -> None:
         """Answer the open question. Raises SessionError QUESTION_CLOSED for any other id."""
+        self._require_open()
         if not self._approvals.answer(permission_id, decision, is_click=is_click):
             message = "This question is no longer open; nothing was changed."
             raise SessionError("QUESTION_CLOSED", message)
@@ -397,12 +430,14 @@ class Session:
 
     async def show_todos(self, items: tuple[Todo, ...]) -> None:
         """Replace the plan that the view shows."""
+        self._require_open()
         stored = [{"content": item.content, "status": item.status} for item in items]
         data = {"custom_type": "todos", "data": stored}
         await self._writer.commit("custom", data, TodoUpdated(items=items))
 
     def dismiss(self, nid: str) -> None:
         """Put a notice away; unknown ids change nothing."""
+        self._require_open()
         self._writer.emit(NoticeDismissed(nid=nid))
 
     # --- inside --------------------------------------------------------------------------------
@@ -432,8 +467,30 @@ class Session:
         await self._staff.change("tools_change", change)
 
     def _require_open(self) -> None:
-        if self._is_closed:
-            raise SessionClosed
+        self._writer.require_open()
+
+    def _lost(self) -> None:
+        """Another process has the session: end what runs, say that nobody can send here."""
+        self._writer.tell(self.inputs.transition(self.inputs.standing)[1])
+        reason = self._writer.recorder.read_only or ""
+        self.runs.fail(SessionError("session_in_use", reason, advice=READ_ONLY_ADVICE))
+
+    def _tell_commit_failure(self, text: str) -> None:
+        self._writer.emit(_notice("persistence", "on_history_commit", text))
+
+    async def _settle(self) -> None:
+        await self.runs.wait_for_idle()
+        await self._commits.drain()
+        await self._writer.recorder.flush()
+
+    async def _close(self) -> None:
+        self.tree.abort_summary()
+        await self.runs.close()
+        await self._commits.drain()
+        await self._writer.recorder.flush()
+        self._writer.end()
+        await self._writer.recorder.close()
+        await self._staff.crew.aclose()
 
 
 def _notice(scope: str, code: str, text: str) -> Event:

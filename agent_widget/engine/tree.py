@@ -143,6 +143,7 @@ class SessionTree:
 
     async def label(self, target: str, label: str | None) -> None:
         """Name an entry, or take its name away with None."""
+        self._writer.require_open()
         journal = await self.journal()
         found = journal.entry_of(target)
         entry_id = target if found is None else found.id
@@ -195,6 +196,7 @@ class SessionTree:
 
         None means all of it. This session does not change; the new one names it in its header.
         """
+        self._writer.require_open()
         journal = await self.journal()
         path = journal.path(self._writer.recorder.leaf)
         kept = path if message_id is None else _until(path, message_id)

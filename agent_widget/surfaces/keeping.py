@@ -78,32 +78,32 @@ async def sessions_in(store: SessionStore) -> Sequence[SessionSummary]:
     return await store.list()
 
 
-class OpenChat(Protocol):
-    """A chat that holds a session in this process."""
+class OpenDriver(Protocol):
+    """What holds a session in this process."""
 
     @property
     def session_id(self) -> str: ...
     def close(self) -> None: ...
 
 
-class OpenChats:
-    """The chats of this process that hold a stored session; none is kept alive by it."""
+class OpenDrivers:
+    """The drivers of this process that hold a stored session; none is kept alive by it."""
 
     def __init__(self) -> None:
-        self._labels: weakref.WeakKeyDictionary[OpenChat, str] = weakref.WeakKeyDictionary()
+        self._labels: weakref.WeakKeyDictionary[OpenDriver, str] = weakref.WeakKeyDictionary()
 
-    def add(self, kept: Kept, chat: OpenChat) -> None:
+    def add(self, kept: Kept, driver: OpenDriver) -> None:
         if kept.store.is_durable:
-            self._labels[chat] = kept.store.label
+            self._labels[driver] = kept.store.label
 
-    def discard(self, chat: OpenChat) -> None:
-        self._labels.pop(chat, None)
+    def discard(self, driver: OpenDriver) -> None:
+        self._labels.pop(driver, None)
 
-    def holding(self, kept: Kept, session_id: str | None) -> Iterator[OpenChat]:
-        """The chats that hold that session of that store."""
-        for chat, label in [*self._labels.items()]:
-            if label == kept.store.label and chat.session_id == session_id:
-                yield chat
+    def holding(self, kept: Kept, session_id: str | None) -> Iterator[OpenDriver]:
+        """The drivers that hold that session of that store."""
+        for driver, label in [*self._labels.items()]:
+            if label == kept.store.label and driver.session_id == session_id:
+                yield driver
 
 
-open_chats: Final = OpenChats()
+open_drivers: Final = OpenDrivers()

@@ -1,14 +1,14 @@
 """AgentWidget: the chat in a notebook.
 
-The widget declares traits and forwards; ``Chat`` holds the session, the bridge and the host's
-ways of waiting. Clicks come through ``on_msg`` and through the kernel's tap, whichever is first.
+The widget declares traits and forwards: ``Assembly`` makes the session, ``Driver`` waits for its runs,
+``Chat`` holds the bridge to the page. Clicks come through ``on_msg`` and through the kernel's tap,
+whichever is first.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
-import functools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,18 +26,14 @@ from ..engine.permissions import Adjudicator
 from ..engine.ports import System
 from ..engine.run import ActiveRun, RunResult
 from ..engine.session import DEFAULT_MAX_STEPS, Session
-from ..engine.subagents import Agent, agent_tools
+from ..engine.subagents import Agent
 from ..providers.base import Model
-from ..providers.catalog import resolve_model
 from ..tools.base import Tool
-from ..tools.notebook import notebook_tools
-from ..tools.registry import Registry, registry_of
-from ..tools.todo import Todo as ToolTodo
-from ..tools.todo import todo_tool
+from .assembly import Assembly, ChatOptions
 from .chat import Chat
-from .defaults import HELPER, default_system, widget_permissions, workspace_tools
+from .defaults import HELPER
 from .fallback import view_as_html, view_as_markdown, view_as_text
-from .keeping import Where, kept_at
+from .keeping import Where
 from .kernel.context import DisplayContext
 from .run import Run
 
@@ -104,40 +100,30 @@ class AgentWidget(anywidget.AnyWidget):
         **unknown: object,
     ) -> None:
         _refuse_unknown(unknown)
-        ask_user = _one_ask_user(ask_user, permission)
-        if while_running not in (None, "block", "steer"):
-            advice = "Use 'block' or 'steer'."
-            raise InvalidOptions(f"while_running={while_running!r} is no rule.", advice=advice)
-        kept = kept_at(store, resume, session_id)
-        root = None if workspace is None else Path(workspace)
-        permissions, problems = widget_permissions(
-            permission, adjudicator, type(self).host_adjudicator, root or Path()
-        )
-        client = resolve_model(model, base_url=base_url, api_key=api_key)
-        own = [*(notebook_tools(namespace) if notebook else ()), *workspace_tools(root)]
-        own.append(todo_tool(self._show_todos))
-        helpers = agent_tools(agents)
-
-        def registry_with(given: Iterable[Tool | Callable[..., Any]]) -> Registry:
-            sdk = [*given, *helpers]
-            return registry_of(builtin=own, sdk=sdk, allow=allow_tools, exclude=exclude_tools)
-
-        registry = registry_with(tools)
-        self._registry_with = registry_with
-        session = functools.partial(
-            Session,
-            model=client,
-            tools=registry,
-            agents=agents,
-            system=system or default_system,
-            permissions=permissions,
-            ask_user=ask_user,
-            max_steps=max_steps,
-            while_running=while_running,
-            input_control=input_control,
-            warnings=(*registry.warnings, *map(str, problems)),
-        )
-        self._chat = Chat(session, self, kept, has_ask_user=ask_user is not None)
+        options: ChatOptions = {
+            "tools": tools,
+            "agents": agents,
+            "allow_tools": allow_tools,
+            "exclude_tools": exclude_tools,
+            "system": system,
+            "ask_user": ask_user,
+            "permission": permission,
+            "adjudicator": adjudicator,
+            "base_url": base_url,
+            "api_key": api_key,
+            "namespace": namespace,
+            "notebook": notebook,
+            "workspace": workspace,
+            "max_steps": max_steps,
+            "store": store,
+            "resume": resume,
+            "session_id": session_id,
+            "while_running": while_running,
+            "input_control": input_control,
+        }
+        self._assembly = Assembly(model, options, type(self).host_adjudicator)
+        self._driver = self._assembly.driver
+        self._chat = Chat(self._driver, self, is_own=True)
         super().__init__(snapshot=self._chat.first_snapshot())
         self._chat.connect()
 
@@ -154,11 +140,11 @@ class AgentWidget(anywidget.AnyWidget):
         """
         if isinstance(content, dict):
             return super().send(content, buffers)  # type: ignore[no-any-return]
-        return self._chat.start(lambda session, context: session.send(content, context))
+        return self._driver.start(lambda session, context: session.send(content, context))
 
     def ask(self, text: str, timeout_s: float | None = None) -> RunResult:
         """Say something and wait for the answer: ``send(text).result()``."""
-        self._chat.require_waitable()
+        self._driver.require_waitable()
         return self.send(text).result(timeout_s)
 
     def steer(self, text: str) -> str:
@@ -166,11 +152,11 @@ class AgentWidget(anywidget.AnyWidget):
 
         Whatever the input policy says: it is code that says it. At rest it waits for the next run.
         """
-        return self._chat.enqueue(text, "steering")
+        return self._driver.enqueue(text, "steering")
 
     def follow_up(self, text: str) -> str:
         """Say something for when the run would end; returns the message's id."""
-        return self._chat.enqueue(text, "follow_up")
+        return self._driver.enqueue(text, "follow_up")
 
     def edit(self, message_id: str, text: str) -> Run:
         """Say an earlier message anew, on a branch beside the old one.
@@ -182,27 +168,27 @@ class AgentWidget(anywidget.AnyWidget):
         async def admit(session: Session, context: contextvars.Context) -> ActiveRun:
             return (await session.tree.edit(message_id, text, context))[0]
 
-        return self._chat.start(admit)
+        return self._driver.start(admit)
 
     def fork(self, message_id: str | None = None) -> str:
         """Make a new session of the conversation, up to and with a message; returns its id.
 
         Open it with ``AgentWidget(store=..., resume=<id>)``. This session does not change.
         """
-        forked: str = self._chat.command(lambda: self.session.tree.fork(message_id))
+        forked: str = self._driver.command(lambda: self.session.tree.fork(message_id))
         return forked
 
     def stop(self) -> None:
         """Stop the run under way; harmless when nothing runs. Text so far stays."""
-        self._chat.stop()
+        self._driver.stop()
 
     def retry(self) -> Run:
         """Run again from the last call that finished after the last message of the user."""
-        return self._chat.start(lambda session, context: session.retry(context))
+        return self._driver.start(lambda session, context: session.retry(context))
 
     def reset(self) -> None:
         """Start over with an empty conversation. Raises SESSION_BUSY while a run is under way."""
-        self._chat.command(self._chat.session.reset)
+        self._driver.command(self._driver.session.reset)
 
     def refresh_tools(self, tools: Iterable[Tool | Callable[..., Any]]) -> None:
         """Put ``tools`` in the place of those given before, from the model's next step on.
@@ -210,8 +196,8 @@ class AgentWidget(anywidget.AnyWidget):
         New ones are active, what was switched off stays off. Raises InvalidOptions for what is no
         tool; then nothing has changed.
         """
-        registry = self._registry_with(tools)
-        self._chat.command(lambda: self._chat.session.refresh_tools(registry))
+        registry = self._assembly.registry_with(tools)
+        self._driver.command(lambda: self._driver.session.refresh_tools(registry))
 
     def close(self) -> None:
         """Stop what runs, end the session, close the view. Harmless twice."""
@@ -237,21 +223,21 @@ class AgentWidget(anywidget.AnyWidget):
     @property
     def session(self) -> Session:
         """The session behind the widget; its methods run on the engine's loop."""
-        return self._chat.session
+        return self._driver.session
 
     @property
     def state(self) -> SessionState:
         """Messages, status and error now: an immutable value."""
-        return self._chat.session.state
+        return self._driver.session.state
 
     @property
     def messages(self) -> Conversation:
         """The conversation now: an immutable sequence."""
-        return self._chat.session.messages
+        return self._driver.session.messages
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         self._chat.displayed = DisplayContext.capture()
-        view = self._chat.session.view
+        view = self._driver.session.view
         fallback = {
             "text/plain": view_as_text(view),
             "text/markdown": view_as_markdown(view),
@@ -263,10 +249,7 @@ class AgentWidget(anywidget.AnyWidget):
         return {**fallback, **_without_text(bundle or {})}
 
     def __repr__(self) -> str:
-        return f"AgentWidget({self._chat.session.model.info.label!r})"
-
-    def _show_todos(self, items: Iterable[ToolTodo]) -> None:
-        self._chat.show_todos(items)  # the chat is made after its tools
+        return f"AgentWidget({self._driver.session.model.info.label!r})"
 
     # --- traits and messages, for the bridge ---------------------------------------------------
 
@@ -290,17 +273,6 @@ def _refuse_unknown(unknown: Mapping[str, object]) -> None:
         names = ", ".join(sorted(unknown))
         advice = "Known options are listed in help(AgentWidget)."
         raise InvalidOptions(f"AgentWidget has no option {names}.", advice=advice)
-
-
-def _one_ask_user(ask_user: AskUser | None, permission: Mapping[str, Any] | None) -> AskUser | None:
-    inner = permission.get("ask_user") if isinstance(permission, Mapping) else None
-    if ask_user is not None and inner is not None:
-        raise InvalidOptions("ask_user is given twice.", advice="Give it once.")
-    chosen = ask_user if ask_user is not None else inner
-    if chosen is not None and not callable(chosen):
-        advice = "Pass a function that gets a Question and returns True, False or an answer word."
-        raise InvalidOptions(f"ask_user is {chosen!r}, which cannot be called.", advice=advice)
-    return chosen
 
 
 if not (STATIC / "widget.js").exists():  # pragma: no cover - only in an unbuilt checkout

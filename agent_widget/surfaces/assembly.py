@@ -1,0 +1,134 @@
+"""Options as a user writes them, made into an opened session."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from ..core.errors import InvalidOptions
+from ..core.events import Todo, WhileRunning
+from ..engine.approvals import AskUser
+from ..engine.permissions import Adjudicator
+from ..engine.ports import System
+from ..engine.runs import DEFAULT_MAX_STEPS
+from ..engine.session import Session
+from ..engine.subagents import Agent, agent_tools
+from ..providers.base import Model
+from ..providers.catalog import resolve_model
+from ..tools.base import Tool
+from ..tools.notebook import notebook_tools
+from ..tools.registry import Registry, registry_of
+from ..tools.todo import Todo as ToolTodo
+from ..tools.todo import todo_tool
+from .defaults import HELPER, default_system, widget_permissions, workspace_tools
+from .driver import Driver
+from .keeping import Where, kept_at
+
+GivenTool = Tool | Callable[..., Any]
+
+
+class ChatOptions(TypedDict, total=False):
+    """What a chat can be told, by name; ``AgentWidget`` says what each option means."""
+
+    tools: Iterable[GivenTool]
+    agents: Sequence[Agent]
+    allow_tools: Sequence[str] | None
+    exclude_tools: Sequence[str]
+    system: System
+    ask_user: AskUser | None
+    permission: Mapping[str, Any] | None
+    adjudicator: Adjudicator | Literal[False] | None
+    base_url: str | None
+    api_key: str | Callable[[], str] | None
+    namespace: dict[str, Any] | None
+    notebook: bool
+    workspace: str | Path | None
+    max_steps: int
+    store: Where
+    resume: str | None
+    session_id: str | None
+    while_running: WhileRunning | None
+    input_control: bool
+
+
+class Assembly:
+    """An opened session with the tools, rules and place that its options name.
+
+    Raises InvalidOptions for what cannot work, SessionError ``session_not_found`` for an unknown
+    ``resume``.
+    """
+
+    def __init__(
+        self,
+        model: str | Model | None,
+        options: ChatOptions,
+        host_adjudicator: Adjudicator | None = None,
+    ) -> None:
+        ask_user = _one_ask_user(options.get("ask_user"), options.get("permission"))
+        while_running = options.get("while_running")
+        if while_running not in (None, "block", "steer"):
+            advice = "Use 'block' or 'steer'."
+            raise InvalidOptions(f"while_running={while_running!r} is no rule.", advice=advice)
+        kept = kept_at(options.get("store"), options.get("resume"), options.get("session_id"))
+        workspace = options.get("workspace", ".")
+        root = None if workspace is None else Path(workspace)
+        permissions, problems = widget_permissions(
+            options.get("permission"),
+            options.get("adjudicator"),
+            host_adjudicator,
+            root or Path(),
+        )
+        base_url, api_key = options.get("base_url"), options.get("api_key")
+        client = resolve_model(model, base_url=base_url, api_key=api_key)
+        agents = options.get("agents", (HELPER,))
+        self._own = self._own_tools(options, root)
+        self._helpers = agent_tools(agents)
+        self._allow = options.get("allow_tools")
+        self._exclude = options.get("exclude_tools", ())
+        registry = self.registry_with(options.get("tools", ()))
+        make = functools.partial(
+            Session,
+            model=client,
+            tools=registry,
+            agents=agents,
+            system=options.get("system") or default_system,
+            permissions=permissions,
+            ask_user=ask_user,
+            max_steps=options.get("max_steps", DEFAULT_MAX_STEPS),
+            while_running=while_running,
+            input_control=options.get("input_control", False),
+            warnings=(*registry.warnings, *map(str, problems)),
+        )
+        self.driver = Driver(make, kept, has_ask_user=ask_user is not None)
+
+    def registry_with(self, given: Iterable[GivenTool]) -> Registry:
+        """All tools of the session when ``given`` are those of code."""
+        return registry_of(
+            builtin=self._own,
+            sdk=[*given, *self._helpers],
+            allow=self._allow,
+            exclude=self._exclude,
+        )
+
+    def _own_tools(self, options: ChatOptions, root: Path | None) -> list[Tool]:
+        notebook = options.get("notebook", True)
+        own = [*(notebook_tools(options.get("namespace")) if notebook else ())]
+        return [*own, *workspace_tools(root), todo_tool(self._show_todos)]
+
+    def _show_todos(self, items: Iterable[ToolTodo]) -> None:
+        """Show the plan; called on the thread of the todo tool, when the session is long there."""
+        shown = tuple(Todo(item.content, item.status) for item in items)
+        self.driver.engine.submit(lambda: self.driver.session.show_todos(shown))
+
+
+def _one_ask_user(ask_user: AskUser | None, permission: Mapping[str, Any] | None) -> AskUser | None:
+    inner = permission.get("ask_user") if isinstance(permission, Mapping) else None
+    if ask_user is not None and inner is not None:
+        raise InvalidOptions("ask_user is given twice.", advice="Give it once.")
+    chosen = ask_user if ask_user is not None else inner
+    if chosen is not None and not callable(chosen):
+        advice = "Pass a function that gets a Question and returns True, False or an answer word."
+        raise InvalidOptions(f"ask_user is {chosen!r}, which cannot be called.", advice=advice)
+    return chosen

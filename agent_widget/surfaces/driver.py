@@ -1,0 +1,163 @@
+"""Drives one session of the engine's thread from any thread and any event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final, TypeVar
+
+from ..core.errors import SessionError
+from ..core.events import QueueName
+from ..core.ids import TimeOrderedIds
+from ..engine.run import ActiveRun, RunResult
+from ..engine.runtime import EngineThread, engine_thread
+from ..engine.session import Session
+from .attendant import WidgetAttendant
+from .keeping import Kept, open_drivers, taken_up
+from .kernel.host import Host, detect_host
+from .kernel.mainthread import HostThread
+from .kernel.scriptthread import main_thread
+from .kernel.tap import CommTap, install_tap
+from .kernel.waiting import refuse_deadlock, wait_async, wait_blocking
+from .run import Run
+
+T = TypeVar("T")
+COMMAND_TIMEOUT_S: Final = 30.0
+
+
+class Driver:
+    """A session, opened, with the host's ways of waiting for its runs.
+
+    ``make`` builds the session from what only a driver knows. While there is no ``attendant`` (a
+    widget brings one) nobody can be asked but ``ask_user``.
+    """
+
+    def __init__(self, make: Callable[..., Session], kept: Kept, *, has_ask_user: bool) -> None:
+        self.host: Host = detect_host()
+        self.main: HostThread = main_thread(self.host)
+        self.tap: CommTap | None = install_tap(self.host)
+        self.engine: EngineThread = engine_thread()
+        self.attendant: WidgetAttendant | None = None
+        self._kept = kept
+        self._has_ask_user = has_ask_user
+        session_id = self.command(lambda: taken_up(kept))
+        for older in open_drivers.holding(kept, session_id):
+            older.close()  # a cell was run again: the newer one goes on with the session
+        self.session = make(
+            session_id=session_id,
+            store=kept.store,
+            main=self.main,
+            clock_ms=clock_ms,
+            new_id=TimeOrderedIds(clock_ms),
+        )
+        self.command(self.session.open)
+        open_drivers.add(kept, self)
+
+    @property
+    def session_id(self) -> str:
+        return self.session.session_id
+
+    def attend(self, attendant: WidgetAttendant) -> None:
+        """Let a widget show the questions that no ``ask_user`` answers."""
+        self.attendant = attendant
+        self.session.attend(attendant)
+
+    def close(self) -> None:
+        """End the session and give its store back. Harmless twice."""
+        self.command(self._close)
+
+    async def _close(self) -> None:
+        await self.session.close()
+        open_drivers.discard(self)
+        if self._kept.is_own:
+            await self._kept.store.aclose()
+
+    # --- commands from code --------------------------------------------------------------------
+
+    def start(self, admit: Callable[[Session, contextvars.Context], Any]) -> Run:
+        """Admit a run; its tools see the caller's context, so their output is this cell's."""
+        context = contextvars.copy_context()
+        active: ActiveRun = self.command(lambda: admit(self.session, context))
+        return Run(active.run_id, active.future, self)
+
+    def command(self, work: Callable[[], Any]) -> Any:
+        """Run ``work()`` on the engine's loop and wait for its answer, which needs no click."""
+        if self.engine.is_current:
+            raise SessionError(
+                "wrong_thread",
+                "This was called on the engine's own thread, which it would block.",
+                advice="In an async tool, await the session's method instead.",
+            )
+        return self.engine.submit(work).result(COMMAND_TIMEOUT_S)
+
+    async def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run ``work()`` on the engine's loop; awaited from any loop."""
+        if self.engine.is_current:
+            return await work()
+        return await asyncio.wrap_future(self.engine.submit(work))
+
+    def enqueue(self, text: str, queue: QueueName) -> str:
+        """Put a message of code into a queue of the session; returns its id."""
+        message_id: str = self.command(lambda: self.session.enqueue(text, queue))
+        return message_id
+
+    def stop(self) -> None:
+        with contextlib.suppress(SessionError):  # nothing runs: fine
+            self.command(self.session.interrupt)
+
+    def stop_run(self, run_id: str) -> None:
+        def stop_if_current() -> None:
+            if self.session.run_id == run_id:
+                self.engine.submit(self.session.interrupt)
+
+        self.engine.call_soon(stop_if_current)
+
+    # --- waiting -------------------------------------------------------------------------------
+
+    def require_waitable(self) -> None:
+        """Raises WaitRefused where a waiting cell would keep the click from arriving."""
+        refuse_deadlock(self.host, needs_click=not self._has_ask_user)
+
+    def wait(self, future: Future[RunResult], timeout_s: float | None) -> RunResult:
+        if not future.done():
+            self.require_waitable()
+        with self._attended():
+            return wait_blocking(
+                future,
+                main=self.main,
+                on_interrupt=self._interrupted,
+                tap=self.tap,
+                tick=self._tick,
+                timeout_s=timeout_s,
+            )
+
+    async def wait_async(self, future: Future[RunResult]) -> RunResult:
+        if not future.done():
+            self.require_waitable()
+        with self._attended():
+            return await wait_async(
+                future,
+                main=self.main,
+                on_interrupt=self._interrupted,
+                tick=self._tick,
+            )
+
+    def _attended(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.attendant is None else self.attendant.waiting()
+
+    def _tick(self) -> None:
+        if self.attendant is not None:
+            self.attendant.tick()
+
+    def _interrupted(self) -> None:
+        self.engine.submit(self.session.interrupt)
+
+
+def clock_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
