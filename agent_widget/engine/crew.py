@@ -11,7 +11,8 @@ from ..core.errors import InvalidOptions
 from ..core.events import Event, ModelChanged, ToolsChanged
 from ..providers.base import Model
 from ..tools.registry import Registry, active_names, refreshed_active, register
-from .ports import System, Toolset, toolset_of
+from .ports import Toolset, toolset_of
+from .prompt import System
 from .subagents import MAIN, Agent, own_tools, transfer_tools
 
 

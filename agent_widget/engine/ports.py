@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
@@ -23,6 +23,7 @@ from ..tools.registry import Registry
 from .approvals import Asking
 from .handoff import Handover
 from .permissions import Permissions
+from .prompt import SystemText
 
 
 class Commit(Protocol):
@@ -32,9 +33,6 @@ class Commit(Protocol):
         self, kind: RecordKind, data: dict[str, Any], *events: Event
     ) -> Awaitable[None]: ...
 
-
-System: TypeAlias = str | Callable[[tuple[str, ...]], str] | None
-"""The system text, or what makes it from the names of the model's tools: one text from one set."""
 
 MAX_AGENT_RUNS: Final = 16
 """How many runs of sub-agents, at any depth, one run of the session may start."""
@@ -77,7 +75,7 @@ class Ports(Struct, frozen=True):
 
     model: Model
     toolset: Callable[[], Toolset]
-    system: System
+    system: SystemText
     conversation: Callable[[], Conversation]
     emit: Callable[[Event], None]
     commit: Commit
@@ -99,7 +97,7 @@ class Ports(Struct, frozen=True):
     agent_runs: AgentRuns = field(default_factory=AgentRuns)
 
 
-def system_text(system: System, tools: Registry) -> str | None:
+def system_text(system: SystemText, tools: Registry) -> str | None:
     """The system text of a step that has ``tools``."""
     return system(tools.names) if callable(system) else system
 

@@ -38,6 +38,7 @@ from .inputs import Inputs
 from .loop import run_loop
 from .permissions import Permissions
 from .ports import Ports
+from .prompt import settled
 from .recorder import HERE
 from .run import ActiveRun, RunResult, Trigger
 from .staff import Staff
@@ -309,7 +310,7 @@ class Runs:
         return Ports(
             model=crew.current.model,
             toolset=lambda: around.staff.crew.current.toolbox.active,
-            system=crew.current.system,
+            system=settled(crew.current.system),
             conversation=lambda: writer.view.chat.messages,
             emit=emit,
             commit=commit,
@@ -340,7 +341,7 @@ class Runs:
     async def _drive(self, run: ActiveRun, ports: Ports) -> None:
         """Run to the end and tell how it ended, whatever happens."""
         try:
-            if run.trigger == "carry_over" and not run.is_stopping and not self._inputs.waiting_in("steering"):
+            if run.trigger == "carry_over" and not self._inputs.waiting_in("steering"):
                 await self._inputs.use_follow_up(run)
             reason = await run_loop(ports)
             error = None
@@ -365,8 +366,9 @@ class Runs:
 
     async def _end(self, run: ActiveRun, reason: str, error: SessionError | None) -> None:
         def fact() -> Fact:
-            calls = ({**call, **LEFT_OPEN.get(reason, {})} for call in left_open(self._writer.view.chat))
-            data = ended_data(run.run_id, reason, error, calls)
+            calls = left_open(self._writer.view.chat)
+            why = LEFT_OPEN.get(reason, {})
+            data = ended_data(run.run_id, reason, error, ({**call, **why} for call in calls))
             policy = policy_after_run(self._inputs.policy, self._inputs.policy.agent)
             data["interaction"], told = self._inputs.transition(RESTING, policy)
             if self._writer.is_closing:  # the next to open it may send, nobody here

@@ -51,7 +51,7 @@ from .crew import Crew, crew_of
 from .inputcontrol import InputControl
 from .inputs import AtRest, Inputs, clean_text
 from .permissions import Permissions
-from .ports import System
+from .prompt import System
 from .receipt import Receipt
 from .recovery import recovered
 from .run import ActiveRun

@@ -11,10 +11,11 @@ from ..core.errors import InvalidOptions
 from ..core.events import Todo, WhileRunning
 from ..engine.approvals import AskUser
 from ..engine.permissions import Adjudicator
-from ..engine.ports import System
+from ..engine.prompt import SystemPrompt, SystemText
 from ..engine.runs import DEFAULT_MAX_STEPS
 from ..engine.session import Session
 from ..engine.subagents import Agent, agent_tools
+from ..policy.prompt import ApplicationPrompt
 from ..providers.base import Model
 from ..providers.catalog import resolve_model
 from ..tools.base import Tool
@@ -36,7 +37,8 @@ class ChatOptions(TypedDict, total=False):
     agents: Sequence[Agent]
     allow_tools: Sequence[str] | None
     exclude_tools: Sequence[str]
-    system: System
+    system: SystemText
+    system_append: str | None
     ask_user: AskUser | None
     permission: Mapping[str, Any] | None
     adjudicator: Adjudicator | Literal[False] | None
@@ -64,7 +66,9 @@ class Assembly:
         self,
         model: str | Model | None,
         options: ChatOptions,
+        *,
         host_adjudicator: Adjudicator | None = None,
+        application: Callable[[], ApplicationPrompt | None] = lambda: None,
     ) -> None:
         ask_user = _one_ask_user(options.get("ask_user"), options.get("permission"))
         while_running = options.get("while_running")
@@ -93,7 +97,12 @@ class Assembly:
             model=client,
             tools=registry,
             agents=agents,
-            system=options.get("system") or default_system,
+            system=SystemPrompt(
+                options.get("system"),
+                default=default_system,
+                append=options.get("system_append"),
+                application=application,
+            ),
             permissions=permissions,
             ask_user=ask_user,
             max_steps=options.get("max_steps", DEFAULT_MAX_STEPS),

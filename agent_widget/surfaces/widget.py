@@ -1,8 +1,8 @@
 """AgentWidget: the chat in a notebook.
 
-The widget declares traits and forwards: ``Assembly`` makes the session, ``Driver`` waits for its runs,
-``Chat`` holds the bridge to the page. Clicks come through ``on_msg`` and through the kernel's tap,
-whichever is first.
+The widget declares traits and forwards: ``Assembly`` makes the session, ``Driver`` waits for its
+runs, ``Chat`` holds the bridge to the page. Clicks come through ``on_msg`` and through the kernel's
+tap, whichever is first.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from ..core.messages import Conversation
 from ..core.state import SessionState
 from ..engine.approvals import AskUser
 from ..engine.permissions import Adjudicator
-from ..engine.ports import System
+from ..engine.prompt import SystemText
 from ..engine.run import ActiveRun, RunResult
 from ..engine.session import DEFAULT_MAX_STEPS, Session
 from ..engine.subagents import Agent
+from ..policy.prompt import ApplicationPrompt
 from ..providers.base import Model
 from ..tools.base import Tool
 from .assembly import Assembly, ChatOptions
@@ -50,7 +51,9 @@ class AgentWidget(anywidget.AnyWidget):
     tasks to, or the conversation. Of all of these, those named in ``allow_tools`` (None: all) and
     not in ``exclude_tools`` are there. ``namespace`` is where code runs and variables are read
     (default: the notebook's); ``system`` is a text, or a function from the names of the active
-    tools to one.
+    tools to one, and ``system_append`` follows it, or the default text. A deployment may set
+    ``AgentWidget.application_prompt``: from the next run on it stands where there is no
+    ``system``, or before it, as its policy says.
 
     ``permission`` is ``{"mode": ..., "rules": {"allow": [...], "ask": [...], "deny": [...]},
     "ask_user": ...}``; modes are default, accept_edits, plan, allow_all and deny_all. ``ask_user``
@@ -72,6 +75,7 @@ class AgentWidget(anywidget.AnyWidget):
 
     _esm: ClassVar[Path] = STATIC / "widget.js"
     host_adjudicator: ClassVar[Adjudicator | None] = None
+    application_prompt: ClassVar[ApplicationPrompt | None] = None
     snapshot = traitlets.Dict().tag(sync=True)
 
     def __init__(  # noqa: PLR0913  # what a user may choose, all by name
@@ -82,7 +86,8 @@ class AgentWidget(anywidget.AnyWidget):
         agents: Sequence[Agent] = (HELPER,),
         allow_tools: Sequence[str] | None = None,
         exclude_tools: Sequence[str] = (),
-        system: System = None,
+        system: SystemText = None,
+        system_append: str | None = None,
         ask_user: AskUser | None = None,
         permission: Mapping[str, Any] | None = None,
         adjudicator: Adjudicator | Literal[False] | None = None,
@@ -106,6 +111,7 @@ class AgentWidget(anywidget.AnyWidget):
             "allow_tools": allow_tools,
             "exclude_tools": exclude_tools,
             "system": system,
+            "system_append": system_append,
             "ask_user": ask_user,
             "permission": permission,
             "adjudicator": adjudicator,
@@ -121,7 +127,12 @@ class AgentWidget(anywidget.AnyWidget):
             "while_running": while_running,
             "input_control": input_control,
         }
-        self._assembly = Assembly(model, options, type(self).host_adjudicator)
+        self._assembly = Assembly(
+            model,
+            options,
+            host_adjudicator=type(self).host_adjudicator,
+            application=lambda: type(self).application_prompt,
+        )
         self._driver = self._assembly.driver
         self._chat = Chat(self._driver, self, is_own=True)
         super().__init__(snapshot=self._chat.first_snapshot())

@@ -13,7 +13,7 @@ from agent_widget.core.messages import ToolPart
 from agent_widget.core.records import Record
 from agent_widget.engine.approvals import READING_MS, AskUser
 from agent_widget.engine.permissions import Adjudicator, Permissions, ProjectRules
-from agent_widget.engine.ports import System
+from agent_widget.engine.prompt import System
 from agent_widget.engine.run import RunResult
 from agent_widget.engine.session import Session
 from agent_widget.engine.subagents import Agent, agent_tools

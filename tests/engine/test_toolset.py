@@ -8,7 +8,8 @@ import pytest
 
 from agent_widget import tool
 from agent_widget.core.errors import SessionClosed, SessionError
-from agent_widget.core.events import ToolsChanged, event_to_wire
+from agent_widget.core.events import ToolsChanged
+from agent_widget.core.eventwire import event_to_wire
 from agent_widget.engine.subagents import Agent
 from agent_widget.providers.openai_chat import OpenAIChat
 from agent_widget.testing.doubles import Gate, ScriptedModel, call, text
