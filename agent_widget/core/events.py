@@ -2,46 +2,109 @@
 
 Every event carries the envelope (``session_id``, ``seq`` strictly increasing per session, ``ts`` in
 ms, ``run_id`` inside a run, ``agent_id`` = id of the delegate call inside a sub-agent's run); the
-writer stamps it. Names and payloads follow the SDK's session event contract; ``to_wire`` gives
-its camelCase form, where a run is called a turn.
+writer stamps it. Names and payloads follow the SDK's session event contract; ``core.eventwire``
+gives its camelCase form, where a run is called a turn. ``events.md`` lists all of them, made from
+the docstrings here.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final, Literal
+from typing import Literal
 
-from msgspec import UNSET, Struct, UnsetType, to_builtins
+from msgspec import Struct
 
-from .messages import Json
+from .envelope import Event
+from .toolevents import (
+    AgentCompleted,
+    AgentProgress,
+    AgentSpawned,
+    CallStop,
+    DecisionSource,
+    PermissionDecided,
+    PermissionRequested,
+    QueuedCall,
+    ToolCompleted,
+    ToolDrafted,
+    ToolEndedLate,
+    ToolErrorType,
+    ToolFailed,
+    ToolOutputDelta,
+    ToolProgress,
+    ToolProposed,
+    ToolStarted,
+)
 
-CONTRACT_VERSION: Final = 1
-BlockType = Literal["text", "thinking", "tool_call"]
-DecisionSource = Literal["user", "rule", "mode", "guard", "hook", "adjudicator", "none"]
-ToolErrorType = Literal[
-    "invalid_args",
-    "unknown_tool",
-    "denied",
-    "hook_blocked",
-    "timeout",
-    "cancelled",
-    "exception",
-    "unknown",  # the kernel ended while it ran: nobody knows whether it did its work
+__all__ = [
+    "AgentCompleted",
+    "AgentProgress",
+    "AgentSpawned",
+    "BlockEnd",
+    "BlockStart",
+    "BlockType",
+    "CallStop",
+    "DecisionSource",
+    "EntryAppended",
+    "Event",
+    "EventsDropped",
+    "HookBlocked",
+    "HookCompleted",
+    "HookTriggered",
+    "InputApplied",
+    "InputChanged",
+    "InputPolicyChanged",
+    "InputReceived",
+    "InputWithdrawn",
+    "InteractionChanged",
+    "ModelChanged",
+    "MsgRetracted",
+    "MsgTextDelta",
+    "MsgThinkingDelta",
+    "NoticeDismissed",
+    "PermissionDecided",
+    "PermissionModeChanged",
+    "PermissionRequested",
+    "PhaseChanged",
+    "QueueName",
+    "QueueUpdated",
+    "QueuedCall",
+    "QueuedInput",
+    "RunSettled",
+    "SessionCheckpointed",
+    "SessionCreated",
+    "SessionEnded",
+    "SessionInfoChanged",
+    "SessionReset",
+    "SessionRestored",
+    "SessionResumed",
+    "SessionStopping",
+    "StorageChanged",
+    "Todo",
+    "TodoUpdated",
+    "ToolCompleted",
+    "ToolDrafted",
+    "ToolEndedLate",
+    "ToolErrorType",
+    "ToolFailed",
+    "ToolOutputDelta",
+    "ToolProgress",
+    "ToolProposed",
+    "ToolStarted",
+    "ToolsChanged",
+    "TreeNavigated",
+    "TurnAborted",
+    "TurnCompleted",
+    "TurnError",
+    "TurnStarted",
+    "UsageUpdated",
+    "WhileRunning",
 ]
 
-
-class Event(Struct, frozen=True, kw_only=True):
-    """Envelope of all events; unstamped until the writer gives ``seq`` (then ≥ 0)."""
-
-    type: ClassVar[str] = ""
-    session_id: str = ""
-    seq: int = -1
-    ts: int = 0
-    run_id: str | None = None
-    agent_id: str | None = None
-    source: Literal["kernel", "sdk", "hook", "extension"] = "kernel"
+BlockType = Literal["text", "thinking", "tool_call"]
 
 
 class SessionCreated(Event, frozen=True, kw_only=True):
+    """A session is there: the first event of its stream."""
+
     type = "session.created"
     cwd: str
 
@@ -102,7 +165,27 @@ class SessionStopping(Event, frozen=True, kw_only=True):
 
 
 class SessionEnded(Event, frozen=True, kw_only=True):
+    """The last event of the stream."""
+
     type = "session.ended"
+
+
+class EventsDropped(Event, frozen=True, kw_only=True):
+    """Events this reader will never get: it came late or was slow, and they did not fit any more.
+
+    At the head of what is left, with the ``seq`` of the first that is gone. A bound of None is off.
+    Only within the process: never stored.
+    """
+
+    type = "session.events_dropped"
+    scope: str
+    dropped_count: int
+    reason: Literal["count_limit", "bytes_limit"]
+    dropped_bytes: int
+    first_dropped_seq: int
+    last_dropped_seq: int
+    max_events: float | None = None
+    max_bytes: float | None = None
 
 
 class PhaseChanged(Event, frozen=True, kw_only=True):
@@ -113,6 +196,8 @@ class PhaseChanged(Event, frozen=True, kw_only=True):
 
 
 class InteractionChanged(Event, frozen=True, kw_only=True):
+    """Whether a person may send; ``revision`` grows with each change."""
+
     type = "session.interaction.changed"
     can_send: bool
     revision: int
@@ -148,9 +233,12 @@ class Todo(Struct, frozen=True):
 
     content: str
     status: Literal["pending", "in_progress", "completed"]
+    id: str | None = None
 
 
 class TodoUpdated(Event, frozen=True, kw_only=True):
+    """The plan, whole: it replaces the one before."""
+
     type = "plan.todo.updated"
     items: tuple[Todo, ...]
 
@@ -253,6 +341,8 @@ class StorageChanged(Event, frozen=True, kw_only=True):
 
 
 class TurnStarted(Event, frozen=True, kw_only=True):
+    """A run begins; exactly one of turn.completed and turn.aborted ends it."""
+
     type = "turn.started"
     trigger: Literal["send", "retry", "carry_over", "program"]
 
@@ -297,6 +387,8 @@ class RunSettled(Event, frozen=True, kw_only=True):
 
 
 class BlockStart(Event, frozen=True, kw_only=True):
+    """A piece of the answer begins; ``index`` counts within the message."""
+
     type = "msg.block.start"
     message_id: str
     index: int
@@ -304,6 +396,8 @@ class BlockStart(Event, frozen=True, kw_only=True):
 
 
 class MsgTextDelta(Event, frozen=True, kw_only=True):
+    """New text of the answer."""
+
     type = "msg.text.delta"
     message_id: str
     index: int
@@ -311,6 +405,8 @@ class MsgTextDelta(Event, frozen=True, kw_only=True):
 
 
 class MsgThinkingDelta(Event, frozen=True, kw_only=True):
+    """New text of what the model thinks."""
+
     type = "msg.thinking.delta"
     message_id: str
     index: int
@@ -327,125 +423,44 @@ class BlockEnd(Event, frozen=True, kw_only=True):
     text: str | None = None
 
 
-class ToolDrafted(Event, frozen=True, kw_only=True):
-    """A call whose arguments are still arriving: shown, never run, never stored."""
+class MsgRetracted(Event, frozen=True, kw_only=True):
+    """A block that was shown is taken back, as before a clean retry; its message stays."""
 
-    type = "tool.drafted"
-    index: int
-    name: str
-    arguments: str
-
-
-class ToolProposed(Event, frozen=True, kw_only=True):
-    """The model asked for a call. ``text`` is what will run, ``language`` how to show it."""
-
-    type = "tool.proposed"
+    type = "msg.retracted"
     message_id: str
-    tool_call_id: str
+    index: int
+
+
+class HookTriggered(Event, frozen=True, kw_only=True):
+    """A hook runs; ``hook_event`` says at which point, ``name`` which one."""
+
+    type = "hook.triggered"
+    hook_event: str
     name: str
-    args: Json
-    text: str | None = None
-    language: str | None = None
+    tool_call_id: str | None = None
+    source: Literal["kernel", "sdk", "hook", "extension"] = "hook"
 
 
-class QueuedCall(Struct, frozen=True):
-    """A call that will ask once the ones before it are answered."""
+class HookCompleted(Event, frozen=True, kw_only=True):
+    """A hook has ended and stopped nothing; ``reason`` is what it had to say."""
 
-    tool_call_id: str
+    type = "hook.completed"
+    hook_event: str
     name: str
-    text: str
-    agent: str | None = None
-
-
-class PermissionRequested(Event, frozen=True, kw_only=True):
-    """A call waits for a decision; with an empty ``permission_id`` code decides, not a page.
-
-    ``options`` are the answers on offer, ``rules`` the allow rules that would cover the call,
-    ``project_file`` where those of the project are kept, ``queue`` the calls that ask next.
-    """
-
-    type = "tool.permission.requested"
-    tool_call_id: str
-    name: str
-    prompt: str
-    permission_id: str
-    text: str = ""
-    language: str | None = None
-    agent: str | None = None
+    tool_call_id: str | None = None
     reason: str | None = None
-    args: Json = None
-    options: tuple[str, ...] = ()
-    rules: tuple[str, ...] = ()
-    project_file: str | None = None
-    queue: tuple[QueuedCall, ...] = ()
+    source: Literal["kernel", "sdk", "hook", "extension"] = "hook"
 
 
-class PermissionDecided(Event, frozen=True, kw_only=True):
-    """Whether a call may run, and what decided it.
+class HookBlocked(Event, frozen=True, kw_only=True):
+    """A guard refused what it guards, or failed at its work."""
 
-    With ``edited_args`` a person changed what runs; ``text`` is then what they read.
-    """
-
-    type = "tool.permission.decided"
-    tool_call_id: str
+    type = "hook.blocked"
+    hook_event: str
     name: str
-    decision: Literal["allow", "deny"]
-    decision_source: DecisionSource
-    matched_rule: str | None = None
-    reason: str | None = None
-    edited_args: Json = None
-    text: str | None = None
-
-
-class ToolStarted(Event, frozen=True, kw_only=True):
-    type = "tool.started"
-    tool_call_id: str
-    name: str
-
-
-class ToolProgress(Event, frozen=True, kw_only=True):
-    """``message`` replaces the progress line; None clears it."""
-
-    type = "tool.progress"
-    tool_call_id: str
-    message: str | None
-
-
-class ToolOutputDelta(Event, frozen=True, kw_only=True):
-    type = "tool.output.delta"
-    tool_call_id: str
-    chunk: str
-
-
-class ToolCompleted(Event, frozen=True, kw_only=True):
-    type = "tool.completed"
-    tool_call_id: str
-    output: Json
-    is_error: bool = False
-    duration_ms: int = 0
-
-
-class ToolFailed(Event, frozen=True, kw_only=True):
-    """A call did not complete; without ``duration_ms`` it never started."""
-
-    type = "tool.failed"
-    tool_call_id: str
-    error_type: ToolErrorType
-    message: str
-    duration_ms: int | None = None
-
-
-class AgentSpawned(Event, frozen=True, kw_only=True):
-    type = "agent.spawned"
-    tool_call_id: str
-    name: str
-
-
-class AgentCompleted(Event, frozen=True, kw_only=True):
-    type = "agent.completed"
-    tool_call_id: str
-    outcome: Literal["completed", "aborted", "error"]
-    message: str | None = None
+    reason: str
+    tool_call_id: str | None = None
+    source: Literal["kernel", "sdk", "hook", "extension"] = "hook"
 
 
 class UsageUpdated(Event, frozen=True, kw_only=True):
@@ -457,60 +472,3 @@ class UsageUpdated(Event, frozen=True, kw_only=True):
     output_tokens: int
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
-
-
-_WIRE_NAMES: Final = {
-    "session_id": "sessionId",
-    "run_id": "turnId",
-    "agent_id": "agentId",
-    "message_id": "messageId",
-    "tool_call_id": "toolCallId",
-    "permission_id": "permissionId",
-    "block_type": "blockType",
-    "decision_source": "decisionSource",
-    "matched_rule": "matchedRule",
-    "error_kind": "errorKind",
-    "error_type": "errorType",
-    "is_error": "isError",
-    "duration_ms": "durationMs",
-    "edited_args": "editedArgs",
-    "project_file": "projectFile",
-    "follow_up": "followUp",
-    "checkpoint_id": "checkpointId",
-    "message_count": "messageCount",
-    "pending_count": "pendingCount",
-    "from_messages": "fromMessages",
-    "to_messages": "toMessages",
-    "new_leaf_id": "newLeafId",
-    "old_leaf_id": "oldLeafId",
-    "summary_entry_id": "summaryEntryId",
-}
-_USAGE_NAMES: Final = {
-    "input_tokens": "inputTokens",
-    "output_tokens": "outputTokens",
-    "cache_read_tokens": "cacheReadInputTokens",
-    "cache_write_tokens": "cacheCreationInputTokens",
-}
-
-
-def event_to_wire(event: Event) -> dict[str, Any]:
-    """``event`` as one flat JSON object; absent values are absent keys."""
-    wire: dict[str, Any] = {"type": event.type, "v": CONTRACT_VERSION}
-    usage: dict[str, Any] = {}
-    for name in event.__struct_fields__:
-        value: Json | UnsetType = getattr(event, name, UNSET)
-        if value is None or value is UNSET:
-            continue
-        if name in _USAGE_NAMES:
-            usage[_USAGE_NAMES[name]] = value
-        elif name == "output":
-            wire["content"] = value
-        elif isinstance(value, tuple):
-            wire[_WIRE_NAMES.get(name, name)] = [to_builtins(item) for item in value]
-        elif name in ("can_send", "revision"):  # this object keeps the casing of its owner
-            wire.setdefault("interaction", {})[name] = value
-        else:
-            wire[_WIRE_NAMES.get(name, name)] = value
-    if usage:
-        wire["usage"] = usage
-    return wire

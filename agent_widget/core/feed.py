@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from .actions import (
@@ -34,6 +34,7 @@ from .events import (
     PermissionRequested,
     SessionReset,
     ToolCompleted,
+    ToolEndedLate,
     ToolFailed,
     ToolProposed,
     TurnAborted,
@@ -94,9 +95,10 @@ def _completed(event: ToolCompleted) -> tuple[Action, ...]:
     return (ApplyPart(ToolResult(event.tool_call_id, event.output), event.agent_id),)
 
 
-def _failed(event: ToolFailed) -> tuple[Action, ...]:
+def _failed(event: ToolFailed | ToolEndedLate) -> tuple[Action, ...]:
     code = CANCELLED if event.error_type == "cancelled" else event.error_type
-    error = {"code": code, "message": event.message}
+    shown = event.output if isinstance(event.output, Mapping) else {}
+    error = {**shown, "code": code, "message": event.message}
     return (ApplyPart(ToolError(event.tool_call_id, error), event.agent_id),)
 
 
@@ -136,6 +138,7 @@ _MAKERS: Final[dict[type[Event], Callable[[Any], tuple[Action, ...]]]] = {
     PermissionDecided: _decided,
     ToolCompleted: _completed,
     ToolFailed: _failed,
+    ToolEndedLate: _failed,
     AgentCompleted: _agent_completed,
     TurnError: _turn_error,
     TurnCompleted: _turn_completed,

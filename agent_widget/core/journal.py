@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from .branch import Entry, EntryRole, Tree
 from .events import QueuedInput
 from .records import Record, RecordKind
+from .replay import LATE_RESULT
 
 
 class Checkpoint(Struct, frozen=True):
@@ -39,7 +40,11 @@ class OpenRun(Struct, frozen=True):
 
 
 class Journal:
-    """The records of one session and what they add up to. Not changed after ``of``."""
+    """The records of one session and what they add up to. Not changed after ``of``.
+
+    ``left_running`` are calls that went on when their runs ended and of which nothing is known
+    since, ``late`` the records of what became of others, both by call id.
+    """
 
     def __init__(self) -> None:
         self.records: list[Record] = []
@@ -55,6 +60,8 @@ class Journal:
         self.usage: list[Mapping[str, int]] = []
         self.call_ids: set[str] = set()
         self.open_run: OpenRun | None = None
+        self.left_running: dict[str, Mapping[str, Any]] = {}
+        self.late: dict[str, Record] = {}
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> Journal:
@@ -81,7 +88,7 @@ class Journal:
     def entry_of(self, message_id: str) -> Record | None:
         """The record that brought the user message, None when there is none."""
         for record in reversed(self.records):
-            if _user_message(record).get("id") == message_id:
+            if user_message_in(record).get("id") == message_id:
                 return record
         return None
 
@@ -104,6 +111,9 @@ class Journal:
         data = record.data
         if "interaction" in data:
             self.interaction = data["interaction"]
+        if record.kind == "custom" and data["custom_type"] == LATE_RESULT:
+            self.late[data["tool_call_id"]] = record
+            self.left_running.pop(data["tool_call_id"], None)
         read = _READERS.get(record.kind)
         if read is not None:
             read(self, data)
@@ -122,16 +132,31 @@ def _is_move(record: Record) -> bool:
     return record.kind == "leaf" and record.data["entry_id"] is not None
 
 
-def _user_message(record: Record) -> Mapping[str, Any]:
+def user_message_in(record: Record) -> Mapping[str, Any]:
     """The user message that ``record`` brings, or nothing."""
-    message = record.data.get("message")
-    if record.kind not in ("run_admitted", "message") or message is None:
-        return {}
+    message = message_in(record)
     return message if message.get("role") == "user" else {}
 
 
+def message_in(record: Record) -> Mapping[str, Any]:
+    """The message of the session's own conversation that ``record`` brings, or nothing."""
+    if record.kind not in ("run_admitted", "message") or "agent_id" in record.data:
+        return {}
+    return record.data.get("message") or {}
+
+
+def message_ids_in(record: Record) -> tuple[str, ...]:
+    """The ids of all messages that ``record`` puts into the session's own conversation."""
+    if record.kind == "input_applied":
+        return tuple(record.data["message_ids"])
+    if record.kind in ("custom_message", "branch_summary"):
+        return (record.data["message_id"],)
+    message = message_in(record)
+    return (message["id"],) if message else ()
+
+
 def _entry(record: Record) -> Entry:
-    message = _user_message(record)
+    message = user_message_in(record)
     role: EntryRole | None = None
     if message:
         role = "user"
@@ -167,8 +192,15 @@ def _decided(journal: Journal, data: Data) -> None:
         journal.open_run = replace(run, started=run.started | {data["tool_call_id"]})
 
 
-def _ended(journal: Journal, _: Data) -> None:
+def _ended(journal: Journal, data: Data) -> None:
     journal.open_run = None
+    _left(journal, data)
+
+
+def _left(journal: Journal, data: Data) -> None:
+    for call in data.get("open_calls", ()):
+        if call.get("stop") == "running_on":
+            journal.left_running[call["tool_call_id"]] = {**call, "run_id": data["run_id"]}
 
 
 def _pending(journal: Journal, data: Data) -> None:
@@ -214,6 +246,12 @@ def _checkpoint(journal: Journal, data: Data) -> None:
     journal.checkpoints[point.checkpoint_id] = point
 
 
+def _moved(journal: Journal, data: Data) -> None:
+    if data["entry_id"] is None:  # a reset: nothing waits, and the crew is as at the beginning
+        journal.waiting = []
+        journal.crew = data["crew"]
+
+
 def _crew(journal: Journal, data: Data) -> None:
     journal.crew = data
 
@@ -223,6 +261,7 @@ _READERS: Final[Mapping[RecordKind, Callable[[Journal, Data], None]]] = {
     "message": _message,
     "permission_decided": _decided,
     "run_ended": _ended,
+    "agent_run": _left,
     "input_pending": _pending,
     "input_changed": _changed,
     "input_applied": _used,
@@ -232,5 +271,6 @@ _READERS: Final[Mapping[RecordKind, Callable[[Journal, Data], None]]] = {
     "tools_change": _crew,
     "session_info": _named,
     "label": _label,
+    "leaf": _moved,
     "checkpoint": _checkpoint,
 }

@@ -167,12 +167,19 @@ def _tool_call(state: SessionState, part: ToolCall) -> SessionState:
 
 
 def _tool_result(state: SessionState, part: ToolResult) -> SessionState:
-    return _close_call(state, part.id, lambda call: replace(call, state="done", output=part.output))
+    def closed(call: ToolPart) -> ToolPart:
+        return replace(call, state="done", prompt=None, output=part.output)
+
+    return _close_call(state, part.id, closed)
 
 
 def _tool_error(state: SessionState, part: ToolError) -> SessionState:
     end = "cancelled" if is_cancelled(part.error) else "error"
-    return _close_call(state, part.id, lambda call: replace(call, state=end, error=part.error))
+
+    def closed(call: ToolPart) -> ToolPart:
+        return replace(call, state=end, prompt=None, error=part.error)
+
+    return _close_call(state, part.id, closed)
 
 
 def _step_finish(state: SessionState, _part: StepFinish) -> SessionState:
@@ -293,7 +300,7 @@ def _cancelled(part: Part) -> Part:
         if messages is not agent.messages:
             agent = SessionState(messages, None, "idle", agent.error)
     if part.is_open:
-        return replace(part, state="cancelled", agent=agent)
+        return replace(part, state="cancelled", prompt=None, agent=agent)
     return part if agent is part.agent else replace(part, agent=agent)
 
 

@@ -28,6 +28,7 @@ from .events import (
     Todo,
     TodoUpdated,
     ToolCompleted,
+    ToolEndedLate,
     ToolFailed,
     ToolProposed,
     TurnAborted,
@@ -42,6 +43,8 @@ Data = Mapping[str, Json]
 
 HARD_ENDS: Final = frozenset({"interrupted", "error", "abandoned", "closed", "recovered"})
 """Reasons for which a run is told as aborted; after any other it ended by itself."""
+LATE_RESULT: Final = "late_result"
+"""The type of a ``custom`` record: what became of a call that went on after its run."""
 
 
 def events_of(record: Record) -> tuple[Event, ...]:
@@ -51,7 +54,7 @@ def events_of(record: Record) -> tuple[Event, ...]:
         return ()
     run_id, agent_id = record.data.get("run_id"), record.data.get("agent_id")
     return tuple(
-        replace(event, run_id=run_id, agent_id=agent_id or event.agent_id, ts=record.ts)
+        replace(event, run_id=run_id, agent_id=event.agent_id or agent_id, ts=record.ts)
         for event in make(record.data)
     )
 
@@ -81,6 +84,23 @@ def call_failure(call: Data) -> ToolFailed:
         error_type=call["error_type"],
         message=call["message"],
         agent_id=call.get("agent_id"),
+        duration_ms=call.get("duration_ms"),
+        stop=call.get("stop"),
+        output=call.get("output"),
+    )
+
+
+def late_end(data: Data) -> ToolEndedLate:
+    """The end of a call that went on after its run, from its record."""
+    return ToolEndedLate(
+        tool_call_id=data["tool_call_id"],
+        error_type=data["error_type"],
+        message=data["message"],
+        stop=data["stop"],
+        duration_ms=data["duration_ms"],
+        output=data["output"],
+        run_id=data["run_id"],
+        agent_id=data["agent_id"],
     )
 
 
@@ -199,6 +219,8 @@ def _ended(data: Data) -> list[Event]:
 
 
 def _custom(data: Data) -> list[Event]:
+    if data["custom_type"] == LATE_RESULT:
+        return [late_end(data)]
     if data["custom_type"] != "todos":
         return []
     items = tuple(Todo(item["content"], item["status"]) for item in data["data"])

@@ -17,11 +17,10 @@ from ..policy.permission import Decision, Question, read_answer
 AskUser = Callable[[Question], Any]
 """Host callable, sync or async; see ``policy.permission.read_answer`` for what it may return."""
 
+STOPPED: Final = "The run was stopped."
 NOBODY: Final = "There was nobody to ask: no ask_user and no widget on a page."
 ADVICE: Final = "Pass ask_user=, display the widget, or use a tool that is read-only."
 
-
-STOPPED: Final = "The run was stopped."
 READING_MS: Final = 500
 """A question cannot be answered on a page before this: a click meant for something else is none."""
 
@@ -63,6 +62,7 @@ class Approvals:
         self._published_ms = 0
         self._turn = asyncio.Lock()
         self._waiting: list[QueuedCall] = []
+        self._stops = 0
         self._open: tuple[Asking, asyncio.Future[Decision]] | None = None
         self._has_told = False
 
@@ -70,12 +70,15 @@ class Approvals:
         """The decision on a question; later ones wait in order. Never raises but cancellation."""
         question = asking.question
         waiting = QueuedCall(question.tool_call_id, question.tool, question.text, question.agent)
+        stops = self._stops
         self._waiting.append(waiting)
         try:
             await self._turn.acquire()
         finally:
             self._waiting.remove(waiting)
         try:
+            if stops != self._stops:
+                return Decision("deny", STOPPED)
             is_shown = self.ask_user is None and self.attendant is not None
             queue = (*asking.upcoming, *self._waiting)
             emit(_requested(asking, queue, is_shown=is_shown))
@@ -114,7 +117,8 @@ class Approvals:
         return True
 
     def withdraw(self) -> None:
-        """Deny the open question because of a Stop; those behind it find the run stopped."""
+        """Deny the open question and those that wait behind it, because of a Stop."""
+        self._stops += 1
         if self._open is not None and not self._open[1].done():
             self._open[1].set_result(Decision("deny", STOPPED))
 

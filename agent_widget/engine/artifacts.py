@@ -14,6 +14,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from ..core.records import Record
+from ..core.replay import LATE_RESULT
 from ..store.base import Lease, SessionStore
 
 MIN_CHARS: Final = 16_000
@@ -63,14 +64,24 @@ def _is_large_picture(block: Mapping[str, Any]) -> bool:
 
 
 async def _with_blocks(record: Record, change: Callable[[Data], Awaitable[Data]]) -> Record:
-    """``record`` with each block of its output changed; the same object when none was."""
-    output = record.data.get("output")
-    if record.kind != "message" or not isinstance(output, dict):
-        return record
-    content = output.get("content")
-    if not isinstance(content, list):
-        return record
+    """``record`` with each block of its outputs changed; the same object when none was."""
+    data = record.data
+    if record.kind == "message" or data.get("custom_type") == LATE_RESULT:
+        data = await _with_output(data, change)
+    elif record.kind in ("run_ended", "agent_run"):
+        left = data.get("open_calls", [])
+        calls = [await _with_output(call, change) for call in left]
+        if any(new is not old for new, old in zip(calls, left, strict=True)):
+            data = {**data, "open_calls": calls}
+    return record if data is record.data else replace(record, data=data)
+
+
+async def _with_output(data: Data, change: Callable[[Data], Awaitable[Data]]) -> Data:
+    """``data`` with each block of its output changed; the same object when none was."""
+    output = data.get("output")
+    if not isinstance(output, dict) or not isinstance(content := output.get("content"), list):
+        return data
     changed = [await change(block) for block in content]
     if all(new is old for new, old in zip(changed, content, strict=True)):
-        return record
-    return replace(record, data={**record.data, "output": {**output, "content": changed}})
+        return data
+    return {**data, "output": {**output, "content": changed}}

@@ -36,7 +36,10 @@ _log = logging.getLogger(__name__)
 
 def size_bytes(event: Event) -> int:
     """About what ``event`` takes up: the length of its JSON."""
-    return len(_encoder.encode(event))
+    try:
+        return len(_encoder.encode(event))
+    except UnicodeEncodeError:  # half a surrogate pair
+        return len(repr(event))
 
 
 class BusStatistics(Struct, frozen=True):
@@ -217,8 +220,12 @@ class Bus:
             channel.is_ended = self._is_ended
             self._channels[key] = channel
         channels = self._channels
-        # Without the lock: it may run wherever garbage is collected, and one pop is atomic.
-        return EventStream(channel, self._lock, lambda: (channels.pop(key, None), None)[1])
+
+        def leave() -> None:
+            # Without the lock: it may run wherever garbage is collected, and one pop is atomic.
+            channels.pop(key, None)
+
+        return EventStream(channel, self._lock, leave)
 
     # --- hooks ---------------------------------------------------------------------------------
 

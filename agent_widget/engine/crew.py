@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -106,6 +107,11 @@ class Crew(Struct, frozen=True):
         info = self.current.model.info
         label = info.label if self.name == MAIN else f"{self.name} · {info.label}"
         return ModelChanged(label=label, offline=info.offline, notice=info.notice)
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """What a record says of it."""
+        return {"agent": self.name, "tools": [*self.current.toolbox.names]}
 
     async def aclose(self) -> None:
         """Release every model once."""

@@ -91,6 +91,8 @@ class Inputs:
 
     def refusal(self, origin: Origin = "user") -> SessionError | None:
         """Why a message may not come in now, or None."""
+        if (reason := self._writer.recorder.read_only) is not None:
+            return SessionError("session_in_use", reason, advice="It is read-only here.")
         found = input_refusal(self.policy, self.standing, origin)
         if found is None:
             return None
@@ -209,6 +211,11 @@ class Inputs:
         }
         await self.withdraw(row.message_id for row in self.waiting)
         return texts
+
+    def taken_back(self) -> tuple[Event, ...]:
+        """What tells that all that waits is taken back, where another record says so."""
+        ids = tuple(row.message_id for row in self.waiting)
+        return (InputWithdrawn(message_ids=ids), _queue_updated(())) if ids else ()
 
     # --- what is used --------------------------------------------------------------------------
 

@@ -19,7 +19,6 @@ from ..core.events import (
     TurnError,
     UsageUpdated,
 )
-from ..core.messages import Conversation
 from ..providers.base import (
     CallProgress,
     CallReady,
@@ -29,7 +28,7 @@ from ..providers.base import (
     TextChunk,
     Usage,
 )
-from .ports import Ports, system_text
+from .ports import Ports, Toolset, system_text
 from .toolrun import ProposedCall, propose, tool_batch
 
 
@@ -77,14 +76,9 @@ async def model_step(ports: Ports, step: int) -> Answer | None:
     end: StepEnd | None = None
     toolset = ports.toolset()
     async with ports.dispatching:
-        if ports.is_stopped():
+        request = await _next_request(ports, step, toolset)
+        if request is None:
             return None
-        await ports.before_request(step)
-        conversation = ports.conversation()
-        if _is_answered(conversation):
-            return None
-        system = system_text(ports.system, toolset.tools)
-        request = ModelRequest(conversation, system, toolset.specs)
         dispatched = ports.model.stream(request)
     try:
         async with aclosing(dispatched) as stream:
@@ -135,9 +129,17 @@ async def _store_answer(
     await ports.commit("message", data, *events)
 
 
-def _is_answered(conversation: Conversation) -> bool:
+async def _next_request(ports: Ports, step: int, toolset: Toolset) -> ModelRequest | None:
+    """What to ask the model; None after a Stop, and when the last word is its own already."""
+    if ports.is_stopped():
+        return None
+    await ports.before_request(step)
+    conversation = ports.conversation()
     last = conversation.last
-    return last is not None and last.role == "assistant" and not last.tool_calls
+    if last is not None and last.role == "assistant" and not last.tool_calls:
+        return None
+    system = system_text(ports.system, toolset.tools)
+    return ModelRequest(conversation, system, toolset.specs)
 
 
 def _call_block(message_id: str, index: int) -> BlockStart:

@@ -22,6 +22,7 @@ from ..tools.base import MainThread
 from ..tools.registry import Registry
 from .approvals import Asking
 from .handoff import Handover
+from .late import Leavings
 from .permissions import Permissions
 from .prompt import SystemText
 
@@ -69,8 +70,9 @@ class Ports(Struct, frozen=True):
     the session; ``is_stopped`` is true once the run may start nothing new, and no Stop is stored
     while ``dispatching`` is held; ``before_request`` puts waiting input into the conversation of
     a step, ``goes_on`` says whether any is left where the run would end; ``handover`` takes the
-    wish that another agent goes on; ``agent`` names the agent whose run this is (None: the
-    session's own), ``depth`` counts how deep it is nested, ``agent_runs`` how many there were.
+    wish that another agent goes on, ``left`` what a cancelled call is still at; ``agent`` names the
+    agent whose run this is (None: the session's own), ``depth`` counts how deep it is nested,
+    ``agent_runs`` how many there were.
     """
 
     model: Model
@@ -92,6 +94,7 @@ class Ports(Struct, frozen=True):
     loop: asyncio.AbstractEventLoop
     max_steps: int
     handover: Handover
+    left: Leavings
     agent: str | None = None
     depth: int = 0
     agent_runs: AgentRuns = field(default_factory=AgentRuns)

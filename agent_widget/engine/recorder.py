@@ -13,7 +13,7 @@ import enum
 from collections.abc import Callable
 from typing import Any, Final
 
-from ..core.errors import SessionError
+from ..core.errors import SessionClosed, SessionError
 from ..core.ids import Clock, IdSource
 from ..core.journal import leaf_after
 from ..core.records import Record, RecordKind
@@ -74,6 +74,7 @@ class Recorder:
         self._lease: Lease | None = None
         self._waiting: list[Record] = []
         self._is_retrying = False
+        self._is_closed = False
         self._lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -110,7 +111,8 @@ class Recorder:
     async def append(
         self, kind: RecordKind, data: dict[str, Any], after: str | Here | None = HERE
     ) -> Record:
-        """Write one fact down. Raises SessionError STORAGE_ERROR or session_in_use: then nothing.
+        """Write one fact down. Raises SessionError STORAGE_ERROR, session_in_use or session_closed:
+        then nothing was.
 
         Kinds in ``HAPPENED`` are never refused, they wait when the store fails. ``after`` is the
         entry it follows: the leaf, unless another one is named.
@@ -118,6 +120,8 @@ class Recorder:
         async with self._lock:
             parent = self.leaf if isinstance(after, Here) else after
             record = Record(self._new_id("e"), parent, self._clock_ms(), kind, data)
+            if self._is_closed:
+                raise SessionClosed
             if self.read_only is not None:
                 raise SessionError("session_in_use", self.read_only, advice="It is read-only here.")
             try:
@@ -143,6 +147,7 @@ class Recorder:
     async def close(self) -> bool:
         """Store what waits and give the session back; False when something could not be stored."""
         is_saved = await self.flush()
+        self._is_closed = True
         tasks = (*self._tasks,)
         for task in tasks:
             task.cancel()

@@ -38,7 +38,7 @@ def recovered(
 
 
 def _outcomes(view: SessionView, run: OpenRun) -> Iterable[dict[str, Any]]:
-    for call in left_open(view.chat):
+    for call in left_open(view.chat, "recovered"):
         if call["tool_call_id"] in run.started:
             yield {**call, "error_type": "unknown", "message": UNKNOWN}
         else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Final
 
 from msgspec import Struct
@@ -31,10 +31,11 @@ from ..policy.permission import Decision
 from ..policy.stop import stop_step
 from ..tools.base import MainThread
 from ..view.model import SessionView
-from .approvals import Approvals, Asking
+from .approvals import STOPPED, Approvals, Asking
 from .commits import HistoryCommits
 from .handoff import Handover
 from .inputs import Inputs
+from .late import LateResults, Leavings
 from .loop import run_loop
 from .permissions import Permissions
 from .ports import Ports
@@ -53,11 +54,6 @@ ABANDON_S: Final = 10.0
 DEFAULT_MAX_STEPS: Final = 50
 
 RESTING: Final = Standing()
-LEFT_OPEN: Final[Mapping[str, dict[str, Any]]] = {
-    "error": {"error_type": "exception", "message": "The run failed before this call ended."},
-    "closed": {"message": "The session was closed before this call ended."},
-}
-"""What is said of a call that was left open by that end of its run."""
 
 
 class Surroundings(Struct, frozen=True):
@@ -101,6 +97,7 @@ class Runs:
         self._writer = surroundings.writer
         self._inputs = surroundings.inputs
         self.active: ActiveRun | None = None
+        self.late = LateResults(surroundings.writer, surroundings.clock_ms)
         self.call_ids: set[str] = set()
         self._is_idle = asyncio.Event()
         self._is_idle.set()
@@ -136,7 +133,7 @@ class Runs:
                 run.retained = frozenset(r.message_id for r in self._inputs.waiting_in("steering"))
             self.active = run
             self._is_idle.clear()
-            moved = () if place is None else ((place.event, place.view),)
+            moved = () if place is None else ((place.event, self.late.applied_to(place.view)),)
             return record, (*moved, *marked, started, *told)
 
         after = HERE if place is None else place.after
@@ -255,9 +252,10 @@ class Runs:
             await asyncio.wait({run.task}, timeout=grace_s)
             run.task.cancel()
         await asyncio.wait({run.task}, timeout=self._around.abandon_s)
-        if run.task.done():
-            await self._settle(run, "interrupted", None)  # one cancelled before it began
         if not run.is_live:
+            return
+        if run.task.done():  # it was cancelled before it began
+            await self._settle(run, "interrupted", None)
             return
         message = (
             f"The run did not end within {grace_s + self._around.abandon_s:g} s of Stop and was"
@@ -294,17 +292,12 @@ class Runs:
                 await writer.commit_made(kind, make)
 
         async def ask(asking: Asking) -> Decision:
+            if run.is_stopping:
+                return Decision("deny", STOPPED)
             return await around.approvals.ask(asking, emit)
 
         async def before_request(step: int) -> None:
             await self._inputs.apply_steering(run, step)
-
-        async def goes_on() -> bool:
-            if run.is_stopping:
-                return False
-            if self._inputs.waiting_in("steering"):
-                return True
-            return await self._inputs.use_follow_up(run)
 
         crew = around.staff.crew
         return Ports(
@@ -320,15 +313,23 @@ class Runs:
             is_stopped=lambda: run.is_stopping,
             dispatching=run.dispatching,
             before_request=before_request,
-            goes_on=goes_on,
+            goes_on=lambda: self._goes_on(run),
             new_id=around.new_id,
             clock_ms=around.clock_ms,
             main=around.main,
             loop=loop,
             max_steps=around.max_steps,
             handover=Handover(crew.others),
+            left=Leavings(self.late, run.run_id),
             agent=None if crew.name == MAIN else crew.name,
         )
+
+    async def _goes_on(self, run: ActiveRun) -> bool:
+        if run.is_stopping:
+            return False
+        if self._inputs.waiting_in("steering"):
+            return True
+        return await self._inputs.use_follow_up(run)
 
     def _unique_call_id(self, vendor_id: str) -> str:
         call_id, count = vendor_id, 1
@@ -366,9 +367,8 @@ class Runs:
 
     async def _end(self, run: ActiveRun, reason: str, error: SessionError | None) -> None:
         def fact() -> Fact:
-            calls = left_open(self._writer.view.chat)
-            why = LEFT_OPEN.get(reason, {})
-            data = ended_data(run.run_id, reason, error, ({**call, **why} for call in calls))
+            calls = left_open(self._writer.view.chat, reason)
+            data = ended_data(run.run_id, reason, error, self.late.told(calls))
             policy = policy_after_run(self._inputs.policy, self._inputs.policy.agent)
             data["interaction"], told = self._inputs.transition(RESTING, policy)
             if self._writer.is_closing:  # the next to open it may send, nobody here

@@ -37,7 +37,7 @@ from ..core.messages import Conversation
 from ..core.records import FORMAT_VERSION, RecordKind
 from ..core.state import SessionState
 from ..core.transcript import session_name
-from ..policy.input import WhileRunning
+from ..policy.input import Standing, WhileRunning
 from ..policy.permission import Answer, Decision
 from ..providers.base import Model
 from ..store.base import Owner, SessionInUse, SessionStore
@@ -192,6 +192,7 @@ class Session:
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener(event, view)`` on the engine's thread for each later event."""
+        self._require_open()
         return self._writer.subscribe(listener)
 
     def attend(self, attendant: Attendant) -> None:
@@ -240,7 +241,7 @@ class Session:
             self._writer.is_closing = True
             self._closing = asyncio.create_task(self._close())
         receipt = await self.drain(timeout_s)
-        self._writer.end()
+        self._tell_end()
         return receipt
 
     async def drain(self, timeout_s: float = CLOSE_S) -> Receipt:
@@ -369,12 +370,16 @@ class Session:
         async with self._sending:
             self._require_open()
             self.runs.require_rest()
-            self.permissions.forget_session_rules()
-            await self.inputs.clear()
             crew, before = self._staff.crew.handed_to(MAIN), self._staff.crew
-            events = (SessionReset(), *crew.changes_since(before))
-            await self._writer.commit("leaf", {"entry_id": None}, *events)
+
+            def make() -> Fact:
+                self.runs.require_rest()
+                told = (SessionReset(), *self.inputs.taken_back(), *crew.changes_since(before))
+                return {"entry_id": None, "crew": crew.stored}, told
+
+            await self._writer.commit_made("leaf", make)
             self._staff.crew = crew
+            self.permissions.forget_session_rules()
 
     async def rename(self, name: str) -> None:
         """Give the session a display name, on one line; an empty one takes it away."""
@@ -446,6 +451,7 @@ class Session:
         self._staff.restore(journal.crew)
         self.runs.call_ids |= journal.call_ids
         writer = self._writer
+        self.tree.look_ahead(journal)
         writer.view, ended = recovered(journal, self.session_id)
         kind: RecordKind = "notice" if ended is None else "run_ended"
         data, events = ({"code": "recovered"}, ()) if ended is None else ended
@@ -461,6 +467,7 @@ class Session:
         writer.emit(SessionCreated(cwd=cwd))
         count, waiting = len(self.messages), len(self.inputs.waiting)
         writer.emit(SessionResumed(message_count=count, pending_count=waiting))
+        await self.runs.late.give_up(journal)
 
     async def _change_tools(self, change: Callable[[Crew], Crew]) -> None:
         self._require_open()
@@ -478,6 +485,10 @@ class Session:
     def _tell_commit_failure(self, text: str) -> None:
         self._writer.emit(_notice("persistence", "on_history_commit", text))
 
+    def _tell_end(self) -> None:
+        self._writer.tell(self.inputs.transition(Standing(is_closed=True))[1])
+        self._writer.end()
+
     async def _settle(self) -> None:
         await self.runs.wait_for_idle()
         await self._commits.drain()
@@ -488,7 +499,7 @@ class Session:
         await self.runs.close()
         await self._commits.drain()
         await self._writer.recorder.flush()
-        self._writer.end()
+        self._tell_end()
         await self._writer.recorder.close()
         await self._staff.crew.aclose()
 

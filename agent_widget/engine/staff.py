@@ -45,8 +45,7 @@ class Staff:
             crew, before = change(self.crew), self.crew
             events = crew.changes_since(before)
             if events:
-                names = list(crew.current.toolbox.names)
-                await self._writer.commit(kind, {"agent": crew.name, "tools": names})
+                await self._writer.commit(kind, crew.stored)
             self.crew = crew
             for event in events:
                 self._writer.emit(event)

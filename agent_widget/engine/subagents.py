@@ -12,7 +12,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ..core.errors import InvalidArgs, InvalidOptions, ModelError, ToolFailure
+from ..core.errors import Cancelled, InvalidArgs, InvalidOptions, SessionError, ToolFailure
 from ..core.events import AgentCompleted, AgentSpawned, Event
 from ..core.feed import actions_of
 from ..core.messages import Conversation, Message, user_message
@@ -190,11 +190,15 @@ class AgentTool(Delegate):
         try:
             reason = await run_loop(nested.ports)
         except asyncio.CancelledError:
-            await _ended(ports, call_id, "aborted", left_open(nested.state, call_id))
+            await _ended(ports, call_id, "aborted", nested.left_open("interrupted"))
             raise
-        except ModelError as error:
-            await _ended(ports, call_id, "error", message=error.message)
+        except SessionError as error:
+            left = nested.left_open("error")
+            await _ended(ports, call_id, "error", left, message=error.message)
             raise ToolFailure(f"The helper {name} failed: {error.message}") from error
+        if reason == "interrupted":
+            await _ended(ports, call_id, "aborted", nested.left_open(reason))
+            raise Cancelled
         await _ended(ports, call_id, "completed")
         text = nested.last_text or f"({self._agent.name} gave no answer: {reason})"
         return ToolOutput((TextBlock(text, audience="all"),))
@@ -216,7 +220,8 @@ async def _ended(
     message: str | None = None,
 ) -> None:
     told = AgentCompleted(tool_call_id=call_id, outcome=outcome, message=message)
-    data = {"tool_call_id": call_id, "outcome": outcome, "message": message, "open_calls": [*calls]}
+    calls = ports.left.results.told(calls)
+    data = {"tool_call_id": call_id, "outcome": outcome, "message": message, "open_calls": calls}
     await ports.commit("agent_run", data, *map(call_failure, calls), told)
 
 
@@ -238,10 +243,10 @@ class _NestedRun:
             emit=self._emit,
             commit=self._commit,
             max_steps=agent.max_steps,
-            dispatching=asyncio.Lock(),
             before_request=_nothing_waits,
             goes_on=_is_over,
             handover=Handover(refusal=_NO_HANDOFF),
+            left=outer.left.within(call_id),
             agent=agent.name,
             depth=outer.depth + 1,
         )
@@ -250,6 +255,9 @@ class _NestedRun:
     def last_text(self) -> str:
         texts = (message.text for message in reversed(self.state.messages))
         return next((text for text in texts if text), "")
+
+    def left_open(self, reason: str) -> list[dict[str, Any]]:
+        return left_open(self.state, reason, self._call_id)
 
     def _conversation(self) -> Conversation:
         messages: list[Message] = [self._task, *self.state.messages]
@@ -261,7 +269,7 @@ class _NestedRun:
 
     async def _commit(self, kind: Any, data: dict[str, Any], *events: Event) -> None:
         marked = tuple(self._marked(event) for event in events)
-        await self._outer.commit(kind, {**data, "agent_id": self._call_id}, *marked)
+        await self._outer.commit(kind, {"agent_id": self._call_id, **data}, *marked)
         for event in events:
             self._fold(event)
 

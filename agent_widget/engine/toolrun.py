@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.errors import CANCELLED, InvalidArgs, SessionError, ToolFailure
+from ..core.errors import InvalidArgs, SessionError
 from ..core.events import (
     Event,
     PermissionDecided,
@@ -33,9 +34,10 @@ from ..core.state import SessionState
 from ..policy.options import Ruling
 from ..policy.permission import Decision, Question
 from ..providers.base import CallReady
-from ..tools.base import CallText, TextBlock, Tool, ToolContext, ToolOutput
+from ..tools.base import CallText, StopSign, TextBlock, Tool, ToolContext, ToolOutput
 from ..tools.registry import Registry
 from .approvals import Asking
+from .outcome import STOPPED, Outcome, failed, output_to_wire
 from .ports import Ports
 
 LIVE_OUTPUT_CHARS = 64_000
@@ -59,14 +61,6 @@ class ProposedCall(Struct, frozen=True):
         event = self.event
         call = {"type": "tool", "id": self.call_id, "name": self.name, "input": event.args}
         return {**call, "text": event.text, "language": event.language}
-
-
-class Outcome(Struct, frozen=True):
-    """How a call ended: with output, or with an error of a kind."""
-
-    output: ToolOutput | None = None
-    error_type: ToolErrorType = "exception"
-    message: str = ""
 
 
 def propose(ports: Ports, tools: Registry, message_id: str, call: CallReady) -> ProposedCall:
@@ -120,9 +114,12 @@ async def tool_batch(ports: Ports, calls: tuple[ProposedCall, ...]) -> None:
             await run_call(ports, call, calls[index + 1 :])
     else:
         tasks: list[asyncio.Task[None]] = []
-        async with asyncio.TaskGroup() as group:
-            for call in calls:
-                tasks.append(group.create_task(run_call(ports, call, earlier=tuple(tasks))))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for call in calls:
+                    tasks.append(group.create_task(run_call(ports, call, earlier=tuple(tasks))))
+        except BaseExceptionGroup as group_error:  # what ended one call ends the run, by its name
+            raise group_error.exceptions[0] from None
 
 
 def _asks(ports: Ports, call: ProposedCall) -> bool:
@@ -137,20 +134,32 @@ async def run_call(
     later: tuple[ProposedCall, ...] = (),
     earlier: tuple[asyncio.Task[None], ...] = (),
 ) -> None:
-    """Prepare, execute and finalize one call. Only cancellation gets out of here.
+    """Prepare, execute and finalize one call. Cancellation gets out of here, and SessionError
+    when something could not be stored.
 
     ``later`` are the calls of the same answer that come after it, ``earlier`` those before it that
     run at the same time.
     """
     prepared = await _prepare(ports, call, later)
+    if not isinstance(prepared, Outcome):
+        prepared = await _started(ports, prepared)
     if isinstance(prepared, Outcome):
         await _finalize(ports, call, prepared, None)
         return
     started_ms = ports.clock_ms()
-    outcome = await _execute(ports, prepared, earlier)
+    outcome = await _execute(ports, prepared, started_ms, earlier)
     if prepared.args is not call.args and outcome.output is not None:
         outcome = replace(outcome, output=_with_edit(prepared, outcome.output))
     await _finalize(ports, call, outcome, max(0, ports.clock_ms() - started_ms))
+
+
+async def _started(ports: Ports, call: ProposedCall) -> ProposedCall | Outcome:
+    """The call, which starts now, or why it does not: a Stop came while it was decided about."""
+    async with ports.dispatching:
+        if ports.is_stopped():
+            return STOPPED
+        ports.emit(ToolStarted(tool_call_id=call.call_id, name=call.name))
+        return call
 
 
 async def _prepare(
@@ -161,7 +170,7 @@ async def _prepare(
         kind, message = call.refusal or ("unknown_tool", call.name)
         return Outcome(error_type=kind, message=message)
     if ports.is_stopped():
-        return Outcome(error_type="cancelled", message="Cancelled by the user.")
+        return STOPPED
     ruling = ports.permissions.ruling(call.tool, call.args)
     if ruling.verdict == "deny":
         return await _denied(ports, call, ruling)
@@ -324,17 +333,18 @@ async def _decided(
 
 
 async def _execute(
-    ports: Ports, call: ProposedCall, earlier: tuple[asyncio.Task[None], ...]
+    ports: Ports, call: ProposedCall, started_ms: int, earlier: tuple[asyncio.Task[None], ...]
 ) -> Outcome:
     assert call.tool is not None
     live = _LiveCall(ports, call.call_id)
-    ports.emit(ToolStarted(tool_call_id=call.call_id, name=call.name))
     context = ToolContext(
         call_id=call.call_id,
         tool_name=call.name,
         progress=live.progress,
         output=live.output,
         main=ports.main,
+        cancelled=(sign := StopSign()),
+        left_behind=lambda work: ports.left.take(call.call_id, work, sign, started_ms),
     )
     try:
         if isinstance(call.tool, Delegate):
@@ -348,20 +358,10 @@ async def _execute(
     except asyncio.CancelledError:
         context.cancelled.set()
         raise
-    except ToolFailure as error:
-        return Outcome(error_type=_error_type(error.code), message=error.message)
-    except TimeoutError as error:
-        return Outcome(error_type="timeout", message=str(error) or "The call timed out.")
     except Exception as error:  # noqa: BLE001  # whatever a tool raises is its result
-        return Outcome(message=f"{type(error).__name__}: {error}")
+        return failed(error)
     finally:
         live.close()
-
-
-def _error_type(code: str) -> ToolErrorType:
-    if code in (CANCELLED, "timeout", "invalid_args", "denied"):
-        return code  # type: ignore[return-value]
-    return "exception"
 
 
 async def _finalize(ports: Ports, call: ProposedCall, outcome: Outcome, ms: int | None) -> None:
@@ -384,12 +384,6 @@ async def _finalize(ports: Ports, call: ProposedCall, outcome: Outcome, ms: int 
         error = {"code": outcome.error_type, "message": outcome.message}
         data = {"tool_call_id": call.call_id, "error": error}
     await ports.commit("message", {"role": "tool_result", **data, "duration_ms": ms}, event)
-
-
-def output_to_wire(output: ToolOutput) -> dict[str, Any]:
-    """A tool's output as stored and shown: ``{"content": [blocks], "isError": bool}``."""
-    content = [msgspec.to_builtins(block) for block in output.content]
-    return {"content": content, "isError": output.is_error}
 
 
 class Delegate(Tool):
@@ -452,7 +446,16 @@ class _LiveCall:
 # --- calls that a Stop leaves open -------------------------------------------------------------
 
 
-def left_open(state: SessionState, agent_id: str | None = None) -> list[dict[str, Any]]:
+WHY_LEFT_OPEN: Final[Mapping[str, dict[str, Any]]] = {
+    "error": {"error_type": "exception", "message": "The run failed before this call ended."},
+    "closed": {"message": "The session was closed before this call ended."},
+}
+"""By the end of its run, what is said of a call; a person ended the others."""
+
+
+def left_open(
+    state: SessionState, reason: str, agent_id: str | None = None
+) -> list[dict[str, Any]]:
     """The calls that the end of a run leaves open, as its record lists them, innermost first.
 
     ``agent_id`` is the id of the delegate call whose run ``state`` is (None: the session's).
@@ -461,7 +464,7 @@ def left_open(state: SessionState, agent_id: str | None = None) -> list[dict[str
     for message in state.messages[-2:]:  # calls of earlier steps are closed
         for call in message.tool_calls:
             if call.agent is not None:
-                found += left_open(call.agent, call.id)
+                found += left_open(call.agent, reason, call.id)
             if call.is_open:
                 found.append(
                     {
@@ -469,6 +472,7 @@ def left_open(state: SessionState, agent_id: str | None = None) -> list[dict[str
                         "error_type": "cancelled",
                         "message": "Cancelled by the user.",
                         "agent_id": agent_id,
+                        **WHY_LEFT_OPEN.get(reason, {}),
                     }
                 )
     return found

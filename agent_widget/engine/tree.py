@@ -8,6 +8,7 @@ unified model, K14, K15.
 from __future__ import annotations
 
 import contextvars
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from msgspec import Struct
@@ -22,9 +23,9 @@ from ..core.events import (
     TreeNavigated,
 )
 from ..core.ids import IdSource
-from ..core.journal import Journal
+from ..core.journal import Journal, message_ids_in
 from ..core.messages import Conversation
-from ..core.records import Record
+from ..core.records import Record, RecordKind
 from ..core.replay import events_of
 from ..store.owner import this_process
 from ..view.history import view_of
@@ -39,6 +40,10 @@ from .writer import Fact, Writer
 
 NOT_FORKED: Final = ("header", "input_pending", "input_changed", "input_withdrawn")
 """Records that a fork does not take over: it has a header of its own, and nothing waits in it."""
+
+
+_NAMED_ENTRY: Final[Mapping[RecordKind, str]] = {"checkpoint": "entry_id", "label": "target_id"}
+"""Where records name another entry; where a fork does not have that one, it needs no name."""
 
 
 class Navigated(Struct, frozen=True):
@@ -64,7 +69,7 @@ class SessionTree:
         self._summaries = summaries
         self._runs = runs
         self._new_id = new_id
-        self._is_behind = False  # the leaf was moved: what is said next may have versions
+        self._is_behind = False  # what is said next may have versions
 
     async def journal(self) -> Journal:
         """What is stored of the session now, all branches."""
@@ -103,12 +108,16 @@ class SessionTree:
         """Where the next message goes if that makes it a version of an earlier one, else None."""
         if not self._is_behind:
             return None
-        self._is_behind = False
         leaf, journal = self._writer.recorder.leaf, await self.journal()
-        if not journal.versions_after(leaf):
+        if not self.look_ahead(journal):
             return None
         place = Place(leaf, self._moved(leaf), self._writer.view)
         return _with_version(place, journal, message_id)
+
+    def look_ahead(self, journal: Journal) -> bool:
+        """Whether something was said already where the next message goes."""
+        self._is_behind = bool(journal.versions_after(self._writer.recorder.leaf))
+        return self._is_behind
 
     async def navigate(
         self, target: str, *, label: str | None = None, summarize: bool = False
@@ -205,11 +214,14 @@ class SessionTree:
             "session_id": self._writer.session_id,
             "entry_id": kept[-1].id if kept else None,
         }
-        first = path[0] if path else journal.records[0]
+        first = journal.records[0]
         header = {**first.data, "session_id": session_id, "forked_from": source}
-        records = [Record(self._new_id("e"), None, first.ts, "header", header)]
-        for record in kept:
-            if record.kind not in NOT_FORKED:
+        records = [replace(first, data=header)]
+        there = {first.id, *(record.id for record in kept)}
+        late = (record for record in journal.late.values() if record.id not in there)
+        for record in (*kept, *late):
+            named = record.data.get(_NAMED_ENTRY.get(record.kind, ""))
+            if record.kind not in NOT_FORKED and (named is None or named in there):
                 records.append(replace(record, parent_id=records[-1].id))
         store = self._writer.recorder.store
         lease = await store.acquire(session_id, this_process())
@@ -226,7 +238,8 @@ class SessionTree:
     async def _go(self, journal: Journal, leaf: str | None, summary: str | None = None) -> None:
         def move() -> Fact:
             self._runs.require_rest()
-            return {"entry_id": leaf}, ((self._moved(leaf), self._view_at(journal, leaf)),)
+            view = self._runs.late.applied_to(self._view_at(journal, leaf))
+            return {"entry_id": leaf}, ((self._moved(leaf), view),)
 
         left = self._writer.recorder.leaf
         await self._writer.commit_made("leaf", move)
@@ -288,12 +301,10 @@ def _until(path: list[Record], message_id: str) -> list[Record]:
     """The records up to the message and what belongs to it, before the next message."""
     found = False
     for index, record in enumerate(path):
-        message = record.data.get("message")
-        if message is None or "agent_id" in record.data:
-            continue
-        if found:
+        said = message_ids_in(record)
+        if found and said:
             return path[:index]
-        found = message["id"] == message_id
+        found = found or message_id in said
     if not found:
         raise SessionError("tree.not_found", f"There is no message {message_id!r} to fork at.")
     return path

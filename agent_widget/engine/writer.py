@@ -96,8 +96,6 @@ class Writer:
         self, kind: RecordKind, make: Callable[[], Fact], after: str | Here | None
     ) -> Record:
         async with self._lock:
-            if self._is_ended:
-                raise SessionClosed
             data, events = make()
             record = await self.recorder.append(kind, data, after)
             self.tell(events)

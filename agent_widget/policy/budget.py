@@ -18,6 +18,11 @@ OnExceeded = Literal["block", "warn"]
 Decision = Literal["continue", "wait", "block", "warn"]
 Cap = Literal["max_usd", "max_total_tokens"]
 
+ABORT_REASON: Final = "budget_exceeded"
+"""Why a run ends that ``block`` ends."""
+NOTICE_SCOPE: Final = "budget"
+"""Scope of the notice that ``warn`` gives."""
+
 _ON_EXCEEDED: Final[tuple[str, ...]] = get_args(OnExceeded)
 
 

@@ -147,8 +147,8 @@ def hooks_of_settings(
     try:
         content = _settings_object(settings)
     except (ValueError, RecursionError) as error:
-        said = "is nested too deeply" if isinstance(error, RecursionError) else f"says: {error}"
-        return _not_understood(origin, f"cannot be read; it {said}")
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        return _not_understood(origin, why)
     return hooks_of_section(content.get("hooks", {}), f"{origin}: hooks")
 
 

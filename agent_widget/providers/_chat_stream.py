@@ -15,11 +15,12 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from ..core.usagereport import UsageReport, read_report
 from ._calls import CallCollector
 from ._http import json_error_words
 from ._parts import sendable
 from ._sse import ServerEvent
-from .base import ModelEvent, ReasoningChunk, StepEnd, StopReason, TextChunk, Usage
+from .base import ModelEvent, ReasoningChunk, StepEnd, StopReason, TextChunk
 
 MAX_ANSWER_CHARS: Final = 64 * 1024 * 1024
 """Text, reasoning and arguments of one answer together."""
@@ -46,13 +47,19 @@ class Choice(Struct):
     delta: Delta | None = None
     message: Delta | None = None
     finish_reason: Any = None
+    usage: Any = None
 
 
 class Chunk(Struct):
-    """A data value of the stream, or a whole completion."""
+    """A data value of the stream, or a whole completion.
+
+    ``x_groq`` and ``timings`` hold the usage of servers that do not send it as all others do.
+    """
 
     choices: list[Choice] | None = None
     usage: Any = None
+    x_groq: Any = None
+    timings: Any = None
     error: Any = None
     object: Any = None
 
@@ -110,7 +117,7 @@ class Answer:
         self.is_done = False
         self._reason: str | None = None
         self._calls = CallCollector()
-        self._usage: Any = None
+        self._report = UsageReport()
         self._is_refusal = False
         self._text_chars = 0
         self._half_pair = ""  # a high surrogate whose low one comes with the next piece
@@ -140,8 +147,7 @@ class Answer:
                 _log.debug("Skipped %d bytes of the stream: no chunk.", len(event.data))
             return news
         self._readable += 1
-        if chunk.usage is not None:
-            self._usage = chunk.usage
+        self._count(chunk)
         for choice in chunk.choices or ():
             if choice.index in {0, None}:
                 self._take_choice(choice, news)
@@ -172,12 +178,21 @@ class Answer:
         elif reason == "tool_calls":
             reason = "stop"
         detail = self._reason if reason == "other" else None
-        news.append(StepEnd(reason, read_usage(self._usage), detail))
+        news.append(StepEnd(reason, self._report.usage, detail))
         return news
 
     def _stop_reason(self) -> StopReason:
         reason = _REASONS.get(self._reason or "stop", "other")
         return "refusal" if self._is_refusal and reason in _RUNS_CALLS else reason
+
+    def _count(self, chunk: Chunk) -> None:
+        places = [chunk.usage, chunk.x_groq, chunk.timings]
+        places += [choice.usage for choice in chunk.choices or ()]
+        for said in filter(None, places):
+            report = read_report(said)
+            if report is not None:
+                self._report = self._report.then(report)
+                return
 
     def _take_choice(self, choice: Choice, news: list[ModelEvent]) -> None:
         if choice.finish_reason:
@@ -255,24 +270,3 @@ def _thinking_text(thinking: object) -> str:
     parts = thinking if isinstance(thinking, list) else []
     texts = (part.get("text") for part in parts if isinstance(part, Mapping))
     return "".join(text for text in texts if isinstance(text, str))
-
-
-def read_usage(data: object) -> Usage | None:
-    """Tokens as the server counted them; None when it did not."""
-    if not isinstance(data, Mapping):
-        return None
-    details = data.get("prompt_tokens_details")
-    details = details if isinstance(details, Mapping) else {}
-    cached = _tokens(details.get("cached_tokens")) or _tokens(data.get("prompt_cache_hit_tokens"))
-    written = _tokens(details.get("cache_write_tokens"))
-    return Usage(
-        input_tokens=max(0, _tokens(data.get("prompt_tokens")) - cached - written),
-        output_tokens=_tokens(data.get("completion_tokens")),
-        cache_read_tokens=cached,
-        cache_write_tokens=written,
-    )
-
-
-def _tokens(value: object) -> int:
-    is_number = isinstance(value, int | float) and 0 <= value < float("inf")
-    return int(value) if is_number else 0  # type: ignore[call-overload]

@@ -21,7 +21,8 @@ NO_OUTPUT: Final = "(no output)"
 
 _ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _CANCELLED: Final = re.compile(
-    r"^(?:(?:cancelled|denied) by the user|the user did not allow this call)\b[.:]?\s*(?:reason:)?",
+    r"^(?:(?:cancelled|denied) by the user|the user did not allow this call)\b[.:;]?\s*"
+    r"(?:reason:)?",
     re.IGNORECASE,
 )
 """How the engine begins the message of a cancellation; what follows are the user's words."""
@@ -149,14 +150,15 @@ def error_text(error: Any) -> str:
     """The words of a stored error; may be empty.
 
     ``error`` is the stored ``ToolOutput`` of a call that ran and failed, an object with a
-    ``message``, text, or other JSON.
+    ``message`` and perhaps the output that it is about, text, or other JSON.
     """
     if error is UNSET or error is None:
         return ""
-    if _blocks(error) is None and isinstance(error, Mapping):
-        message = error.get("message")
-        error = message if isinstance(message, str) else error
-    return output_text(error).strip()
+    message = error.get("message") if isinstance(error, Mapping) else None
+    if not isinstance(message, str):
+        return output_text(error).strip()
+    shown = "" if _blocks(error) is None else output_text(error)
+    return f"{output_text(message)}\n{shown}".strip()
 
 
 def cancel_reason(error: Any) -> str:

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 from msgspec import Struct
 
 from ..core.messages import Conversation
+from ..core.usage import Usage as Usage  # noqa: PLC0414  # part of this contract
 
 StopReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "other"]
 
@@ -71,15 +72,6 @@ class CallReady(Struct, frozen=True):
     name: str
     args: Any
     problem: str | None = None
-
-
-class Usage(Struct, frozen=True):
-    """Tokens of one request; ``input_tokens`` counts neither cache reads nor cache writes."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
 
 
 class StepEnd(Struct, frozen=True):

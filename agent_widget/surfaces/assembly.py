@@ -53,6 +53,7 @@ class ChatOptions(TypedDict, total=False):
     session_id: str | None
     while_running: WhileRunning | None
     input_control: bool
+    bare: bool  # no tool and no text but those that are given
 
 
 class Assembly:
@@ -99,7 +100,7 @@ class Assembly:
             agents=agents,
             system=SystemPrompt(
                 options.get("system"),
-                default=default_system,
+                default=None if options.get("bare", False) else default_system,
                 append=options.get("system_append"),
                 application=application,
             ),
@@ -122,6 +123,8 @@ class Assembly:
         )
 
     def _own_tools(self, options: ChatOptions, root: Path | None) -> list[Tool]:
+        if options.get("bare", False):
+            return []
         notebook = options.get("notebook", True)
         own = [*(notebook_tools(options.get("namespace")) if notebook else ())]
         return [*own, *workspace_tools(root), todo_tool(self._show_todos)]

@@ -1,18 +1,29 @@
-"""The command line of the package: ``permit`` tries permission rules on commands."""
+"""The command line of the package.
+
+``permit`` tries permission rules on commands, ``narrate`` says what happened in a session.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from ..core.errors import InvalidOptions
+import msgspec
+
+from ..core.errors import InvalidOptions, SessionError
+from ..core.events import Event
+from ..core.eventwire import event_from_wire
+from ..core.records import Record
+from ..core.replay import events_of
 from ..policy.decision import ruling_on
 from ..policy.options import DIALECTS, MODES, Call, Kind, PermissionOptions, default_dialect
 from ..policy.rules import EVERYTHING_ASKS, TARGETS, Rules, Target, read_rules
+from ..view.narrate import Narrator
 from .paths import DiskPaths
 
 _KINDS: dict[str, Kind] = {"read": "read", "write": "edit"}
@@ -23,8 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="agent-widget")
     commands = parser.add_subparsers(dest="command", required=True)
     _add_permit(commands.add_parser("permit", help="say whether rules would let a command run"))
+    narrate = commands.add_parser("narrate", help="say what happened in a session")
+    narrate.add_argument("file", type=Path, help="events or a stored session, as JSON Lines")
     given = sys.argv[1:] if arguments is None else arguments
-    return _permit(parser.parse_args(_without_separator(given)), sys.stdout)
+    options = parser.parse_args(_without_separator(given))
+    return (_permit if options.command == "permit" else _narrate)(options, sys.stdout)
 
 
 def _without_separator(arguments: Sequence[str]) -> list[str]:
@@ -103,3 +117,43 @@ def _fields(text: str) -> dict[str, object]:
             raise InvalidOptions(f"{item!r} is no argument.", advice="Write name=value.")
         fields[name.strip()] = value.strip()
     return fields
+
+
+def _narrate(options: argparse.Namespace, out: IO[str]) -> int:
+    """A sentence for each event of a file; 1 if a line of it cannot be read, 2 if none can."""
+    try:
+        lines = options.file.read_bytes().split(b"\n")
+    except OSError as error:
+        print(f"{options.file} cannot be read: {error.strerror}", file=sys.stderr)  # noqa: T201
+        return 2
+    narrator, status = Narrator(), 0
+    for number, line in enumerate(lines, start=1):
+        try:
+            events = _events_on(line) if line.strip() else ()
+        except (ValueError, SessionError) as error:
+            print(f"{options.file}, line {number}: {error}", file=sys.stderr)  # noqa: T201
+            status = 1
+            continue
+        for event in events:
+            if (said := narrator.line(event)) is not None:
+                out.write(said + "\n")
+    return status
+
+
+def _events_on(line: bytes) -> Iterable[Event]:
+    """The events of a line: one event, those that a stored record stands for, or none.
+
+    Raises ValueError for what is not JSON or no record, SessionError for what is no event.
+    """
+    data: Any = json.loads(line)
+    if not isinstance(data, Mapping):
+        raise SessionError("invalid_event", f"expected a JSON object, not {data!r}.")
+    if "type" in data:
+        event = event_from_wire(data)
+        return () if event is None else (event,)
+    if "agent_widget_session" in data:  # the first line of a stored session
+        return ()
+    try:
+        return events_of(msgspec.convert(data, Record))
+    except (msgspec.ValidationError, LookupError, TypeError) as error:
+        raise ValueError(f"neither an event nor a record of a session ({error}).") from error

@@ -21,7 +21,7 @@ from ..core.reducer import session_reducer
 from ..core.resumable import resumable
 from ..core.wire import messages_from_wire, messages_to_wire, state_from_wire, state_to_wire
 from ..tools.registry import active_names, refreshed_names
-from . import input_suites, tree_suites
+from . import budget_suites, event_suites, input_suites, tree_suites
 from .matching import differences
 
 Vector = Mapping[str, Any]
@@ -81,9 +81,15 @@ def comparing(result: Callable[[Any, Any], object]) -> Callable[[Vector], list[s
     )
 
 
-RESULTS: Final = {**input_suites.RESULTS, **tree_suites.RESULTS}
+RESULTS: Final = {
+    **budget_suites.RESULTS,
+    **event_suites.RESULTS,
+    **input_suites.RESULTS,
+    **tree_suites.RESULTS,
+}
 SUITES: Final[Mapping[str, Callable[[Vector], list[str]]]] = {
     **{suite: comparing(result) for suite, result in RESULTS.items()},
+    **event_suites.CHECKS,
     "steering.apply": run_steering,
     "reducer": run_reducer,
     "resumable": run_resumable,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
@@ -99,11 +100,32 @@ class MainThread(Protocol):
         ...
 
 
+class StopSign(threading.Event):
+    """An event that knows whether anybody saw it set: a call that did ended because of it."""
+
+    was_seen = False
+
+    def is_set(self) -> bool:
+        return self._seen(super().is_set())
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return self._seen(super().wait(timeout))
+
+    def _seen(self, is_set: bool) -> bool:
+        self.was_seen = self.was_seen or is_set
+        return is_set
+
+
+def _let_go(_work: asyncio.Future[ToolOutput]) -> None:
+    """What a call whose caller is gone does later is dropped."""
+
+
 class ToolContext(Struct, frozen=True):
-    """What a running call may use; all members are callable from any thread.
+    """What a running call may use; all members but the last are callable from any thread.
 
     ``progress`` replaces the card's progress line; ``output`` appends to its live output;
     ``cancelled`` is set once the call should end; ``main`` runs code on the main thread.
+    ``left_behind`` takes, on the loop of ``execute``, what goes on after that was cancelled.
     """
 
     call_id: str
@@ -111,7 +133,8 @@ class ToolContext(Struct, frozen=True):
     progress: Callable[[str | None], None]
     output: Callable[[str], None]
     main: MainThread
-    cancelled: threading.Event = field(default_factory=threading.Event)
+    cancelled: threading.Event = field(default_factory=StopSign)
+    left_behind: Callable[[asyncio.Future[ToolOutput]], None] = _let_go
 
 
 @runtime_checkable

@@ -14,7 +14,6 @@ from .base import CallText, TextBlock, ToolContext, ToolOutput
 from .display import current_capture
 from .environment import command_environment
 from .function import FunctionTool, tool
-from .outputfile import OutputFile, OutputFolder
 from .process import Ended, run_in_group
 from .workspace import Workspace
 
@@ -47,7 +46,6 @@ def bash_tool(
     """
     workspace = Workspace(root)
     program = _program(shell)
-    outputs = OutputFolder()
     added = dict(env or {})
     language = "shell" if shell == "posix" else "PowerShell"
     description = _DESCRIPTION.format(language=language)
@@ -67,25 +65,15 @@ def bash_tool(
         _require_runnable(command, timeout_s)
         capture = current_capture()
         assert capture is not None
-        file = OutputFile(outputs)
-
-        def on_output(data: bytes, text: str) -> None:
-            file.write(data)
-            if text:
-                capture.write(text)
-
-        try:
-            ended = run_in_group(
-                _arguments(program, shell, command),
-                folder=str(workspace.root),
-                environment=command_environment(os.environ, added),
-                timeout_s=timeout_s,
-                cancelled=context.cancelled,
-                on_output=on_output,
-            )
-        finally:
-            file.close()
-        return _output(ended, file, timeout_s)
+        ended = run_in_group(
+            _arguments(program, shell, command),
+            folder=str(workspace.root),
+            environment=command_environment(os.environ, added),
+            timeout_s=timeout_s,
+            cancelled=context.cancelled,
+            on_output=lambda data, text: capture.write(text, data),
+        )
+        return _output(ended, timeout_s, is_silent=not capture.whole.size_bytes)
 
     return bash
 
@@ -122,19 +110,13 @@ def _require_runnable(command: str, timeout_s: float) -> None:
         raise ToolFailure(f"timeout_s={timeout_s:g} is not between 0 and {MAX_TIMEOUT_S:g} s.")
 
 
-def _output(ended: Ended, file: OutputFile, timeout_s: float) -> ToolOutput:
+def _output(ended: Ended, timeout_s: float, *, is_silent: bool) -> ToolOutput:
     is_error = ended.reason != "exited" or ended.code != 0
-    notes = "\n".join(_notes(ended, file, timeout_s))
+    notes = "\n".join([*(["(no output)"] if is_silent else []), *_notes(ended, timeout_s)])
     return ToolOutput((TextBlock(notes),) if notes else (), is_error)
 
 
-def _notes(ended: Ended, file: OutputFile, timeout_s: float) -> Iterator[str]:
-    if not file.size_bytes:
-        yield "(no output)"
-    if file.path is not None:
-        is_whole = file.kept_bytes == file.size_bytes
-        part = "all of it is" if is_whole else f"its first {file.kept_bytes:,} bytes are"
-        yield f"[The output has {file.size_bytes:,} bytes; {part} in {file.path}]"
+def _notes(ended: Ended, timeout_s: float) -> Iterator[str]:
     if ended.left_running:
         yield "[The command left processes running; they were killed.]"
     if ended.reason == "timeout":

@@ -10,12 +10,13 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from .base import Block, TextBlock
 from .detours import Detour, detoured
 from .mime import bundle_blocks
+from .outputfile import OutputFile
 from .streams import SINK, route_streams
 from .truncate import BoundedText
 
@@ -34,21 +35,36 @@ class _Shown:
 class Capture:
     """What a call printed and displayed so far. Bounded; every method works on any thread.
 
-    ``live`` gets each piece of text as it is written.
+    ``live`` gets each piece of text as it is written. ``whole`` gets all text that is not for the
+    user alone, also what is cleared or updated later.
     """
 
     def __init__(self, live: Callable[[str], None] | None = None) -> None:
         self._live = live
+        self.whole = OutputFile()
         self._lock = threading.RLock()
         self._items: list[BoundedText | _Shown] = []
         self._closed = False
         self._clear_on_next = False
         self._left_out = 0
 
-    def write(self, text: str) -> None:
-        """Append text; neighbouring texts become one block."""
+    @property
+    def is_cut(self) -> bool:
+        """True when ``blocks`` has not all that was captured."""
+        with self._lock:
+            texts = (item for item in self._items if isinstance(item, BoundedText))
+            return self._left_out > 0 or any(text.is_cut for text in texts)
+
+    def write(self, text: str, raw: bytes | None = None) -> None:
+        """Append text; neighbouring texts become one block.
+
+        ``raw`` are the bytes that it was, where it comes from a program.
+        """
         with self._lock:
             if self._closed:
+                return
+            self.whole.write(text.encode(errors="replace") if raw is None else raw)
+            if not text:
                 return
             self._clear_if_due()
             last = self._items[-1] if self._items else None
@@ -77,6 +93,13 @@ class Capture:
             if not wait:
                 self._items.clear()
 
+    def keep(self, blocks: Iterable[Block]) -> None:
+        """Write the text of what does not come from here, but is part of the output too."""
+        with self._lock:
+            for block in blocks:
+                if isinstance(block, TextBlock) and block.audience != "user":
+                    self.whole.write(f"{block.text}\n".encode(errors="replace"))
+
     def close(self) -> None:
         """Take nothing more."""
         with self._lock:
@@ -96,6 +119,7 @@ class Capture:
             if self._closed:
                 return
             self._clear_if_due()
+            self.keep(shown.blocks)
             if update and shown.display_id is not None:
                 for item in self._items:
                     if isinstance(item, _Shown) and item.display_id == shown.display_id:

@@ -10,7 +10,6 @@ from types import CodeType, TracebackType
 from typing import Final
 
 from .base import TextBlock, ToolOutput
-from .display import Capture
 
 _FRAMES: Final = 10
 _LIBRARIES: Final = tuple(
@@ -24,14 +23,11 @@ def error_line(error: BaseException) -> str:
     return "".join(traceback.format_exception_only(error)).strip()
 
 
-def failed_output(
-    error: BaseException, capture: Capture, entry: CodeType | None = None
-) -> ToolOutput:
-    """What a call printed before it raised ``error``, the error, and where it came from."""
+def failed_output(error: BaseException, entry: CodeType | None = None) -> ToolOutput:
+    """The error that a call raised, and where it came from."""
     frames = user_frames(error.__traceback__, entry)
     trace = () if not frames else (TextBlock(f"Traceback:\n{frames}", "user"),)
-    line = TextBlock(error_line(error))
-    return ToolOutput((*capture.blocks(), line, *trace), is_error=True)
+    return ToolOutput((TextBlock(error_line(error)), *trace), is_error=True)
 
 
 def user_frames(tb: TracebackType | None, entry: CodeType | None = None) -> str:

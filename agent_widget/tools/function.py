@@ -6,19 +6,19 @@ import asyncio
 import functools
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias, get_args, overload
 
 from msgspec.structs import replace
 
-from ..core.errors import InvalidOptions, ToolFailure
+from ..core.errors import Cancelled, InvalidOptions, ToolFailure
 from .base import CallText, Kind, ToolContext, ToolOutput
 from .display import Capture, capturing
 from .docstring import tool_doc
 from .failures import failed_output
 from .results import NO_RESULT, result_output
 from .truncate import LiveOutput, fitted
-from .worker import Outcome, outcome_in_task, outcome_in_thread
+from .worker import Body, Outcome, ends_soon
 
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 Describe: TypeAlias = Callable[[Mapping[str, Any]], CallText]
@@ -87,21 +87,27 @@ class FunctionTool:
         return CallText(arguments_text(args), "json")
 
     async def execute(self, args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
-        capture = Capture(LiveOutput(context.output).write)
+        live = LiveOutput(context.output)
+        capture = Capture(live.write)
         injected = dict.fromkeys(self._arguments.context_names, context)
-        body = functools.partial(self._function, **args, **injected)
+        function = functools.partial(self._function, **args, **injected)
+        body = Body(f"tool {self._name}", context.cancelled)
+        work = asyncio.create_task(self._result(function, capture, body))
         try:
             async with asyncio.timeout(self._timeout_s):
-                outcome = await self._outcome(body, capture, context)
+                return await asyncio.shield(work)
         except TimeoutError:
-            context.cancelled.set()
+            capture.close()
+            await _ended(body, work)
             raise ToolFailure(
                 f"{self._name} did not end within {self._timeout_s:g} s and was given up.",
                 code="timeout",
             ) from None
-        finally:
-            capture.close()
-        return self._output(outcome, capture)
+        except asyncio.CancelledError:
+            live.close()
+            context.left_behind(work)
+            await _ended(body, work)
+            raise
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
@@ -109,55 +115,62 @@ class FunctionTool:
     def __repr__(self) -> str:
         return f"<tool {self._name}>"
 
-    async def _outcome(
-        self, body: Callable[[], Any], capture: Capture, context: ToolContext
-    ) -> Outcome:
+    async def _result(
+        self, function: Callable[[], Any], capture: Capture, body: Body
+    ) -> ToolOutput:
+        try:
+            return self._output(await self._outcome(function, capture, body), capture, body)
+        finally:
+            capture.close()
+
+    async def _outcome(self, function: Callable[[], Any], capture: Capture, body: Body) -> Outcome:
+        async def awaited(pending: Awaitable[Any]) -> Any:
+            with capturing(capture):
+                return await pending
+
         if _is_async(self._function):
-            outcome = await self._awaited(body, capture, context)
+            outcome = await body.in_task(lambda: awaited(function()))
         else:
-            outcome = await self._in_thread(lambda: _converted(body()), capture, context)
+            outcome = await body.in_thread(_captured(lambda: _converted(function()), capture))
             if inspect.isawaitable(outcome.value):
                 pending = outcome.value
-                outcome = await self._awaited(lambda: pending, capture, context)
+                outcome = await body.in_task(lambda: awaited(pending))
+                if inspect.iscoroutine(pending):
+                    pending.close()  # one that was not begun any more
         if outcome.error is not None or isinstance(outcome.value, ToolOutput):
             return outcome
         # Drawing a figure or formatting a table takes its time: not on the engine's loop.
         value = outcome.value
-        return await self._in_thread(lambda: _converted(value), capture, context)
+        return await body.in_thread(_captured(lambda: _converted(value), capture))
 
-    async def _in_thread(
-        self, body: Callable[[], Any], capture: Capture, context: ToolContext
-    ) -> Outcome:
-        def captured() -> Any:
-            with capturing(capture):
-                return body()
-
-        return await outcome_in_thread(
-            captured, name=f"tool {self._name}", cancelled=context.cancelled
-        )
-
-    async def _awaited(
-        self, body: Callable[[], Any], capture: Capture, context: ToolContext
-    ) -> Outcome:
-        async def captured() -> Any:
-            with capturing(capture):
-                return await body()
-
-        return await outcome_in_task(
-            captured, name=f"tool {self._name}", cancelled=context.cancelled
-        )
-
-    def _output(self, outcome: Outcome, capture: Capture) -> ToolOutput:
+    def _output(self, outcome: Outcome, capture: Capture, body: Body) -> ToolOutput:
         if isinstance(outcome.error, ToolFailure):
             raise outcome.error
+        if body.is_stopped and isinstance(outcome.error, asyncio.CancelledError):
+            raise Cancelled
+        printed = capture.blocks()
+        output: ToolOutput = outcome.value
         if outcome.error is not None:
             entry = getattr(inspect.unwrap(_documented(self._function)), "__code__", None)
-            return fitted(failed_output(outcome.error, capture, entry))
-        output: ToolOutput = outcome.value
-        printed = capture.blocks()
-        said_nothing = output == result_output(None) and bool(printed)
-        content = printed if said_nothing else (*printed, *output.content)
-        return fitted(replace(output, content=content))
+            output = failed_output(outcome.error, entry)
+        elif printed and output == result_output(None):
+            output = ToolOutput()
+        capture.keep(output.content)
+        whole = replace(output, content=(*printed, *output.content))
+        return fitted(whole, capture.whole, is_cut=capture.is_cut)
+
+
+async def _ended(body: Body, work: asyncio.Task[ToolOutput]) -> None:
+    body.stop()
+    await ends_soon(work)
+
+
+def _captured(piece: Callable[[], Any], capture: Capture) -> Callable[[], Any]:
+    def captured() -> Any:
+        with capturing(capture):
+            return piece()
+
+    return captured
 
 
 @overload

@@ -1,17 +1,19 @@
-"""Output that is too long for a card: its beginning in a file that the user and the model can read.
+"""Output that is too long for a card: all of it in a file that the user and the model can read.
 
 =====================  ==================================================================
 ``FILE_BYTES``         of one output are kept; what comes later is counted only
-``FILES``              of one tool are kept; the oldest is removed for a new one
+``FILES``              are kept, whatever tools they are of; the oldest goes for a new one
 =====================  ==================================================================
 
-The files are in a folder of the system's folder for temporary files that only the user can read;
-it is removed when the tool is, or when the program ends.
+The files are in one folder for this process, among the system's temporary files; only the user can
+read it. It is removed when the process ends: a stored conversation still names its files then, and
+has their heads and tails.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import tempfile
 import threading
@@ -27,7 +29,7 @@ THRESHOLD_BYTES: Final = 16_000
 
 
 class OutputFolder:
-    """The folder with the long outputs of one tool; made when the first one comes."""
+    """A folder with long outputs; made when the first one comes, and removed with this object."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,12 +40,33 @@ class OutputFolder:
         with self._lock:
             if self._folder is None:
                 self._folder = Path(tempfile.mkdtemp(prefix="agent-widget-"))
-                weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+                weakref.finalize(self, _remove, self._folder, os.getpid())
             descriptor, name = tempfile.mkstemp(".txt", "output-", self._folder)
             self._files.append(Path(name))
             if len(self._files) > FILES:
-                self._files.popleft().unlink(missing_ok=True)
+                _unlink(self._files.popleft())
             return Path(name), open(descriptor, "wb")  # noqa: PTH123
+
+    def remove(self, path: Path) -> None:
+        """Remove a file that nobody was told of."""
+        with self._lock:
+            if path in self._files:
+                self._files.remove(path)
+                _unlink(path)
+
+
+def _remove(folder: Path, process_id: int) -> None:
+    if os.getpid() == process_id:  # a fork that ends leaves it to its parent
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unlink(path: Path) -> None:
+    with contextlib.suppress(OSError):  # gone already or, on Windows, still open
+        path.unlink()
+
+
+OUTPUTS: Final = OutputFolder()
+"""The folder of this process."""
 
 
 class OutputFile:
@@ -52,9 +75,10 @@ class OutputFile:
     Without room on the disk the file ends early, and the output goes on.
     """
 
-    def __init__(self, folder: OutputFolder) -> None:
+    def __init__(self, folder: OutputFolder = OUTPUTS) -> None:
         self._folder = folder
         self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
         self._file: IO[bytes] | None = None
         self._is_full = False
         self.path: Path | None = None
@@ -66,25 +90,45 @@ class OutputFile:
         if self._is_full:
             return
         self._waiting.append(data)
-        if self.size_bytes <= THRESHOLD_BYTES:
-            return
-        try:
+        self._waiting_bytes += len(data)
+        if self._waiting_bytes > THRESHOLD_BYTES:
             self._flush()
-        except OSError:
-            self._is_full = True
-        self._waiting.clear()
 
     def close(self) -> None:
-        self._is_full = True
+        """Take nothing more. Harmless twice."""
         if self._file is not None:
+            self._flush()
             with contextlib.suppress(OSError):
                 self._file.close()
+        self._file, self._is_full = None, True
+
+    def discard(self) -> None:
+        """Close and remove it: nothing of the output is missing where it is shown."""
+        self.close()
+        if self.path is not None:
+            self._folder.remove(self.path)
+            self.path = None
+
+    @property
+    def note(self) -> str | None:
+        """Its size and where it is; None where there is no file."""
+        if self.path is None:
+            return None
+        is_whole = self.kept_bytes == self.size_bytes
+        part = "all of it is" if is_whole else f"its first {self.kept_bytes:,} bytes are"
+        return f"[The output has {self.size_bytes:,} bytes; {part} in {self.path}]"
 
     def _flush(self) -> None:
-        if self._file is None:
-            self.path, self._file = self._folder.new_file()
         data = b"".join(self._waiting)[: FILE_BYTES - self.kept_bytes]
-        self._file.write(data)
-        self._file.flush()
+        self._waiting.clear()
+        self._waiting_bytes = 0
+        try:
+            if self._file is None:
+                self.path, self._file = self._folder.new_file()
+            self._file.write(data)
+            self._file.flush()
+        except OSError:
+            self._is_full = True
+            return
         self.kept_bytes += len(data)
         self._is_full = self.kept_bytes >= FILE_BYTES

@@ -13,6 +13,7 @@ from .cell import CellEnd, run_cell
 from .display import Capture, current_capture
 from .failures import error_line
 from .function import FunctionTool, tool
+from .outputfile import THRESHOLD_BYTES
 from .results import result_output
 from .text import plain_text
 from .truncate import head_and_tail
@@ -21,7 +22,6 @@ T = TypeVar("T")
 
 _POLL_S: Final = 0.2
 _NOTHING: Final = result_output(None)
-_OUTPUT_SO_FAR_CHARS: Final = 4_000
 
 
 def python_tool(namespace: Callable[[], dict[str, Any]]) -> FunctionTool:
@@ -67,13 +67,15 @@ async def _end_of(
     )
     if isinstance(end, CellEnd):
         return end
+    if context.cancelled.is_set():
+        raise asyncio.CancelledError
     return await _main_result(context, context.main.submit_coroutine(end))
 
 
 async def _main_result(context: ToolContext, future: Future[T]) -> T:
     """The result of a job of the main thread; the card says what it waits for.
 
-    When this is cancelled, the job is interrupted.
+    When this is cancelled, the job is interrupted, and what it does then is its result.
     """
     waiting = asyncio.ensure_future(asyncio.wrap_future(future))
     shown: str | None = None
@@ -89,12 +91,19 @@ async def _main_result(context: ToolContext, future: Future[T]) -> T:
         return await asyncio.shield(waiting)
     except asyncio.CancelledError:
         context.main.interrupt(future)
-        raise
+        await asyncio.wait({waiting})
+        if waiting.cancelled():
+            raise
+        return waiting.result()
 
 
 def _interrupted_text(capture: Capture) -> str:
     printed = ToolOutput(capture.blocks()).text_for_model()
     if not printed:
         return "Interrupted by the user."
-    so_far = head_and_tail(plain_text(printed), _OUTPUT_SO_FAR_CHARS)
-    return f"Interrupted by the user. Output until then:\n{so_far}"
+    text = plain_text(printed)
+    so_far = head_and_tail(text, THRESHOLD_BYTES)
+    capture.whole.close()
+    is_cut = capture.is_cut or len(text) > THRESHOLD_BYTES
+    note = f"\n{capture.whole.note}" if is_cut and capture.whole.note else ""
+    return f"Interrupted by the user. Output until then:\n{so_far}{note}"

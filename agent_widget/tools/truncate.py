@@ -9,7 +9,8 @@
 =====================  ==========================================================
 
 Text that is too long keeps its head and its tail, and a line between them says how much is
-missing. Images, SVG and HTML cannot be cut: a note takes their place.
+missing; a last line says where all of it is (see ``outputfile``). Images, SVG and HTML cannot be
+cut: a note takes their place.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import msgspec
 from msgspec.structs import replace
 
 from .base import Block, HtmlBlock, ImageBlock, SvgBlock, TextBlock, ToolOutput
+from .outputfile import OutputFile
 from .text import coloured_text, plain_text
 
 MODEL_TEXT_CHARS: Final = 20_000
@@ -90,6 +92,10 @@ class BoundedText:
         self._head_chars = self._tail_chars = 0
         self.size_chars = 0
 
+    @property
+    def is_cut(self) -> bool:
+        return self.size_chars > 2 * self._half
+
     def append(self, text: str) -> None:
         self.size_chars += len(text)
         room = self._half - self._head_chars
@@ -130,15 +136,43 @@ class LiveOutput:
         if ends:
             self._output(_LIVE_MARK)
 
+    def close(self) -> None:
+        """Pass on nothing more."""
+        with self._lock:
+            self._left = 0
 
-def fitted(output: ToolOutput) -> ToolOutput:
-    """``output`` within all limits of this module, its text cleaned for each audience."""
+
+def fitted(
+    output: ToolOutput, whole: OutputFile | None = None, *, is_cut: bool = False
+) -> ToolOutput:
+    """``output`` within all limits of this module, its text cleaned for each audience.
+
+    ``whole`` has got all text that is not for the user alone. It stays, and a last line names it,
+    where some of that is missing here or, with ``is_cut``, was before.
+    """
     content = output.content
     if len(content) > _BLOCKS:
         left_out = len(content) - _BLOCKS
         content = (*content[:_BLOCKS], TextBlock(f"[{left_out:,} more outputs left out]"))
-    blocks = _with_texts_fitted(_with_rich_fitted(content))
-    return replace(output, content=tuple(blocks))
+        is_cut = True
+    blocks = _with_rich_fitted(content)
+    if whole is not None:
+        if is_cut or _is_too_long(blocks):
+            whole.close()
+            blocks += [TextBlock(whole.note)] if whole.note is not None else []
+        else:
+            whole.discard()
+    return replace(output, content=tuple(_with_texts_fitted(blocks)))
+
+
+def _is_too_long(content: Sequence[Block]) -> bool:
+    for_model = [_cleaned(block, "model", plain_text) for block in content]
+    for_user = [_cleaned(block, "user", coloured_text) for block in content]
+    return (
+        any(missing for _, missing in (*for_model, *for_user))
+        or sum(len(text) for text, _ in for_model) > MODEL_TEXT_CHARS
+        or sum(len(text.encode()) for text, _ in for_user) > USER_TEXT_BYTES
+    )
 
 
 def _with_rich_fitted(content: Sequence[Block]) -> list[Block]:

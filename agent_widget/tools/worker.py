@@ -1,7 +1,7 @@
-"""Runs the body of a tool where it belongs and hands back how it ended.
+"""Runs the body of a tool where it belongs, and tells how it ended.
 
-Both functions return at once when they are cancelled, whatever the body does: a thread that goes
-on, or a coroutine that refuses to end, is left behind and its outcome dropped.
+A thread cannot be ended from outside, and a coroutine may refuse to: what was told to stop may go
+on, and its end is told whenever it comes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-_GRACE_S: Final = 0.25
-_left_behind: Final[set[asyncio.Task[Any]]] = set()
+GRACE_S: Final = 0.25
+"""What was told to stop is waited for so long."""
 _MOST_IDLE: Final = 8
 
 
@@ -49,6 +49,7 @@ class _Worker:
 
 
 _idle: Final[deque[_Worker]] = deque()
+_left_behind: Final[set[asyncio.Future[Any]]] = set()
 if hasattr(os, "register_at_fork"):  # a fork has no threads
     os.register_at_fork(after_in_child=_idle.clear)
 
@@ -67,63 +68,79 @@ class Outcome(Struct, frozen=True):
     error: BaseException | None = None
 
 
-async def outcome_in_thread(
-    body: Callable[[], Any], *, name: str, cancelled: threading.Event
-) -> Outcome:
-    """The outcome of ``body()`` in a daemon thread, in a copy of this context.
+class Body:
+    """What one call runs, piece by piece. Lives on one loop.
 
-    Sets ``cancelled`` when the caller is cancelled.
+    ``stop`` tells it to end; from then on no coroutine is begun.
     """
-    loop = asyncio.get_running_loop()
-    ended: asyncio.Future[Outcome] = loop.create_future()
 
-    def hand_over(outcome: Outcome) -> None:
-        if not ended.done():
-            ended.set_result(outcome)
+    def __init__(self, name: str, cancelled: threading.Event) -> None:
+        self._name = name
+        self._cancelled = cancelled
+        self._task: asyncio.Task[Outcome] | None = None
+        self.is_stopped = False
 
-    def run() -> None:
-        outcome = _outcome(body)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(hand_over, outcome)
+    def stop(self) -> None:
+        """Set the call's ``cancelled`` and cancel the coroutine under way."""
+        self.is_stopped = True
+        self._cancelled.set()
+        if self._task is not None:
+            self._task.cancel()
 
-    context = contextvars.copy_context()
-    _free_worker().begin(lambda: context.run(run), name)
-    try:
+    async def in_thread(self, piece: Callable[[], Any]) -> Outcome:
+        """The outcome of ``piece()`` in a daemon thread, in a copy of this context."""
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[Outcome] = loop.create_future()
+
+        def hand_over(outcome: Outcome) -> None:
+            if not ended.done():
+                ended.set_result(outcome)
+
+        def run() -> None:
+            outcome = _outcome(piece)
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+                loop.call_soon_threadsafe(hand_over, outcome)
+
+        context = contextvars.copy_context()
+        _free_worker().begin(lambda: context.run(run), self._name)
         return await ended
-    except asyncio.CancelledError:
-        cancelled.set()
-        raise
+
+    async def in_task(self, piece: Callable[[], Awaitable[Any]]) -> Outcome:
+        """The outcome of ``await piece()`` in a task of its own."""
+
+        async def run() -> Outcome:
+            try:
+                return Outcome(await piece())
+            except BaseException as error:  # noqa: BLE001  # SystemExit would end the engine's loop
+                return Outcome(error=error)
+
+        if self.is_stopped:
+            return Outcome(error=asyncio.CancelledError())
+        self._task = asyncio.create_task(run(), name=self._name)
+        try:
+            await asyncio.wait({self._task})
+            if self._task.cancelled():  # before it began
+                return Outcome(error=asyncio.CancelledError())
+            return self._task.result()
+        finally:
+            self._task = None
 
 
-def _outcome(body: Callable[[], Any]) -> Outcome:
+async def ends_soon(work: asyncio.Future[Any]) -> None:
+    """Wait for ``work`` that was told to stop, ``GRACE_S`` at most; then it is left behind."""
+    _left_behind.add(work)
+    work.add_done_callback(_leave)
+    await asyncio.wait({work}, timeout=GRACE_S)
+
+
+def _leave(work: asyncio.Future[Any]) -> None:
+    _left_behind.discard(work)
+    if not work.cancelled():
+        work.exception()  # looked at: nobody else has to
+
+
+def _outcome(piece: Callable[[], Any]) -> Outcome:
     try:
-        return Outcome(body())
+        return Outcome(piece())
     except BaseException as error:  # noqa: BLE001  # sys.exit() in a tool ends the call, no more
         return Outcome(error=error)
-
-
-async def outcome_in_task(
-    body: Callable[[], Awaitable[Any]], *, name: str, cancelled: threading.Event
-) -> Outcome:
-    """The outcome of ``await body()`` in a task of its own.
-
-    When the caller is cancelled, sets ``cancelled`` and gives the task a quarter of a second to
-    clean up.
-    """
-
-    async def run() -> Outcome:
-        try:
-            return Outcome(await body())
-        except BaseException as error:  # noqa: BLE001  # SystemExit would end the engine's loop
-            return Outcome(error=error)
-
-    task = asyncio.create_task(run(), name=name)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        cancelled.set()
-        task.cancel()
-        _left_behind.add(task)
-        task.add_done_callback(_left_behind.discard)
-        await asyncio.wait({task}, timeout=_GRACE_S)
-        raise

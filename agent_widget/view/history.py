@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..core.journal import Journal
+from ..core.journal import Journal, user_message_in
 from ..core.records import Record
 from ..core.replay import events_of
 from .model import Branch, InputView, SessionView, UsageView
@@ -22,6 +22,9 @@ def view_of(journal: Journal, leaf: str | None) -> SessionView:
     path = journal.path(leaf)
     view = SessionView()
     for record in path:
+        for event in events_of(record):
+            view = project(view, event)
+    for record in journal.late.values():  # whatever path was shown when it was written
         for event in events_of(record):
             view = project(view, event)
     interaction: Mapping[str, Any] = journal.interaction or {"can_send": True, "revision": 0}
@@ -41,8 +44,8 @@ def branches_of(journal: Journal, path: Sequence[Record]) -> dict[str, Branch]:
     """Which user messages of the path have siblings, and which one each is."""
     found: dict[str, Branch] = {}
     for record in path:
-        message = record.data.get("message")
-        if message is None or message.get("role") != "user":
+        message = user_message_in(record)
+        if not message:
             continue
         versions = journal.versions(record)
         if len(versions) > 1:

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from msgspec import Struct, field
 
-from ..core.events import QueuedCall, QueuedInput, Todo, WhileRunning
+from ..core.events import CallStop, QueuedCall, QueuedInput, Todo, WhileRunning
 from ..core.messages import Json, TextPart
 from ..core.state import SessionState, empty_state
 
@@ -34,11 +34,15 @@ MAX_NOTICES: Final = 20
 
 
 class Notice(Struct, frozen=True):
-    """Something worth knowing that ended nothing; ``nid`` identifies it for dismissal."""
+    """Something worth knowing that ended nothing; ``nid`` identifies it for dismissal.
+
+    Hosts word it by ``code`` and ``detail``; ``message`` is the fallback, and may be empty.
+    """
 
     nid: str
     code: str
-    message: str
+    message: str = ""
+    detail: Mapping[str, Json] | None = None
 
 
 class ErrorView(Struct, frozen=True):
@@ -88,12 +92,34 @@ class UsageView(Struct, frozen=True):
 
 
 class CallFacts(Struct, frozen=True):
-    """What the chat state does not say of a tool call: what it runs, how long it took."""
+    """What the chat state does not say of a tool call: what it runs, how long it took.
+
+    ``is_denied`` from the decision on, before the call ends; ``stop`` says how it took a Stop.
+    """
 
     text: str | None = None
     language: str | None = None
     duration_ms: int | None = None
     is_edited: bool = False
+    is_denied: bool = False
+    stop: CallStop | None = None
+
+
+class AgentView(Struct, frozen=True):
+    """A sub-agent's run; ``message`` is what it is at or, once it has ended, how that went."""
+
+    name: str = ""
+    state: Literal["running", "completed", "aborted", "error"] = "running"
+    message: str | None = None
+
+
+class BlockPlace(Struct, frozen=True):
+    """Where a block of an answer begins: behind so much text and so many other parts."""
+
+    message_id: str
+    index: int
+    text_chars: int
+    other_parts: int
 
 
 class LiveCall(Struct, frozen=True):
@@ -162,7 +188,8 @@ class SessionView(Struct, frozen=True):
     running calls to what they report; ``marks`` maps ids of messages that were cut short;
     ``drafts`` maps indexes of calls being written; ``steered`` holds ids of messages that came
     while a run was under way; ``branches`` maps ids of messages that have siblings, ``notes`` those
-    of messages that nobody typed.
+    of messages that nobody typed. ``agents`` maps ids of delegate calls. ``blocks`` holds where the
+    blocks of the newest answer begin, of the main agent (None) and of each sub-agent.
     """
 
     session_id: str = ""
@@ -190,6 +217,17 @@ class SessionView(Struct, frozen=True):
     steered: frozenset[str] = frozenset()
     branches: Mapping[str, Branch] = field(default_factory=dict)
     notes: Mapping[str, NoteView] = field(default_factory=dict)
+    agents: Mapping[str, AgentView] = field(default_factory=dict)
+    blocks: Mapping[str | None, tuple[BlockPlace, ...]] = field(default_factory=dict)
+
+    @property
+    def connection(self) -> Literal["none", "open", "retrying", "closed"]:
+        """Whether the session is there to talk to, and whether its model answers."""
+        if self.phase == "closed":
+            return "closed"
+        if not self.session_id:
+            return "none"
+        return "retrying" if self.phase == "retrying" else "open"
 
     @property
     def is_busy(self) -> bool:

@@ -11,6 +11,10 @@ from ..core.events import (
     BlockStart,
     EntryAppended,
     Event,
+    EventsDropped,
+    HookBlocked,
+    HookCompleted,
+    HookTriggered,
     InputApplied,
     InputChanged,
     InputPolicyChanged,
@@ -18,48 +22,49 @@ from ..core.events import (
     InputWithdrawn,
     InteractionChanged,
     ModelChanged,
+    MsgRetracted,
+    MsgThinkingDelta,
     NoticeDismissed,
-    PermissionDecided,
     PermissionModeChanged,
-    PermissionRequested,
     PhaseChanged,
     QueuedInput,
+    QueueUpdated,
+    RunSettled,
+    SessionCheckpointed,
     SessionCreated,
     SessionEnded,
     SessionInfoChanged,
     SessionReset,
+    SessionRestored,
+    SessionResumed,
     SessionStopping,
     StorageChanged,
     TodoUpdated,
-    ToolCompleted,
-    ToolDrafted,
-    ToolFailed,
-    ToolOutputDelta,
-    ToolProgress,
-    ToolProposed,
+    ToolsChanged,
+    ToolStarted,
+    TreeNavigated,
     TurnAborted,
     TurnCompleted,
     TurnError,
     TurnStarted,
     UsageUpdated,
 )
+from ..core.eventwire import event_to_wire
 from ..core.feed import actions_of
-from ..core.messages import Conversation, TextPart, user_message
+from ..core.messages import Conversation, user_message
 from ..core.reducer import session_reducer
 from ..core.state import SessionState
+from .blocks import with_block, without_block
+from .callrows import CALL_ROWS, asked_to_stop, in_phase
 from .model import (
     MAX_NOTICES,
-    NO_FACTS,
-    NOT_LIVE,
-    CallFacts,
-    Draft,
+    AgentView,
     ErrorView,
     Mark,
     ModelView,
     NoteView,
     Notice,
     Phase,
-    QuestionView,
     SessionView,
     StorageView,
     UsageView,
@@ -75,6 +80,26 @@ MARKED_ENDS: Final[Mapping[str, Mark]] = {
     "recovered": "stopped",
 }
 """Run ends that leave the last answer marked as cut short."""
+
+UNSHOWN: Final[frozenset[type[Event]]] = frozenset(
+    {
+        HookTriggered,  # hooks are for logs; what one blocks is told by its call
+        HookCompleted,
+        HookBlocked,
+        MsgThinkingDelta,  # a view of one's own shows it: ``live``
+        QueueUpdated,  # the events of the messages that wait say it
+        RunSettled,
+        SessionCheckpointed,
+        SessionRestored,  # comes with the view of what is restored
+        SessionResumed,
+        ToolsChanged,
+        ToolStarted,
+        TreeNavigated,  # comes with the view of that branch
+    }
+)
+"""Types that change nothing in the view."""
+_NOT_DETAIL: Final = {"type", "v", "scope", "sessionId", "turnId", "agentId", "seq", "ts", "source"}
+"""What of an event's wire form is its envelope."""
 
 
 def project(view: SessionView, event: Event) -> SessionView:
@@ -116,6 +141,8 @@ def _with_chat(view: SessionView, chat: SessionState) -> SessionView:
         view.steered,
         view.branches,
         view.notes,
+        view.agents,
+        view.blocks,
     )
 
 
@@ -139,11 +166,13 @@ def _reset(view: SessionView, _event: SessionReset) -> SessionView:
         steered=frozenset(),
         branches={},
         notes={},
+        agents={},
+        blocks={},
     )
 
 
 def _stopping(view: SessionView, _event: SessionStopping) -> SessionView:
-    return replace(view, stopping=True, phase="stopping")
+    return replace(asked_to_stop(view), stopping=True, phase="stopping")
 
 
 def _ended(view: SessionView, _event: SessionEnded) -> SessionView:
@@ -261,8 +290,18 @@ def _started(view: SessionView, _event: TurnStarted) -> SessionView:
 def _turn_error(view: SessionView, event: TurnError) -> SessionView:
     if event.recoverable:
         notice = Notice(f"n-{event.seq}", event.error_kind or event.scope, event.message)
-        return replace(view, notices=(*view.notices, notice)[-MAX_NOTICES:])
+        return _with_notice(view, notice)
     return replace(view, error=ErrorView(event.message, event.error_kind, event.advice))
+
+
+def _events_dropped(view: SessionView, event: EventsDropped) -> SessionView:
+    payload = event_to_wire(replace(event, scope=""))
+    detail = {name: value for name, value in payload.items() if name not in _NOT_DETAIL}
+    return _with_notice(view, Notice(f"n-{event.seq}", event.type, detail=detail))
+
+
+def _with_notice(view: SessionView, notice: Notice) -> SessionView:
+    return replace(view, notices=(*view.notices, notice)[-MAX_NOTICES:])
 
 
 def _dismissed(view: SessionView, event: NoticeDismissed) -> SessionView:
@@ -280,7 +319,18 @@ def _run_end(view: SessionView, event: TurnCompleted | TurnAborted) -> SessionVi
         live={},
         drafts={},
         marks=_marks_after(view, event.reason),
+        agents=_agents_at_rest(view.agents),
+        blocks={},
     )
+
+
+def _agents_at_rest(agents: Mapping[str, AgentView]) -> Mapping[str, AgentView]:
+    if all(agent.state != "running" for agent in agents.values()):
+        return agents
+    return {
+        call_id: replace(agent, state="aborted") if agent.state == "running" else agent
+        for call_id, agent in agents.items()
+    }
 
 
 def _marks_after(view: SessionView, reason: str) -> Mapping[str, Mark]:
@@ -295,7 +345,8 @@ def _marks_after(view: SessionView, reason: str) -> Mapping[str, Mark]:
 
 
 def _block_start(view: SessionView, event: BlockStart) -> SessionView:
-    return view if event.agent_id else _in_phase(view, "streaming")
+    view = with_block(view, event)
+    return view if event.agent_id else in_phase(view, "streaming")
 
 
 def _usage(view: SessionView, event: UsageUpdated) -> SessionView:
@@ -308,79 +359,6 @@ def _usage(view: SessionView, event: UsageUpdated) -> SessionView:
         old.requests + 1,
     )
     return replace(view, usage=usage)
-
-
-# --- tools ------------------------------------------------------------------------------------
-
-
-def _drafted(view: SessionView, event: ToolDrafted) -> SessionView:
-    if event.agent_id:
-        return view
-    old = view.drafts.get(event.index)
-    text = TextPart.of(event.arguments) if old is None else old.arguments.grow(event.arguments)
-    drafts = {**view.drafts, event.index: Draft(event.name, text)}
-    return replace(_in_phase(view, "streaming"), drafts=drafts)
-
-
-def _proposed(view: SessionView, event: ToolProposed) -> SessionView:
-    facts = CallFacts(event.text, event.language)
-    view = replace(view, facts={**view.facts, event.tool_call_id: facts})
-    return view if event.agent_id else replace(_in_phase(view, "tooling"), drafts={})
-
-
-def _requested(view: SessionView, event: PermissionRequested) -> SessionView:
-    question = QuestionView(
-        pid=event.permission_id,
-        tid=event.tool_call_id,
-        tool=event.name,
-        text=event.text,
-        language=event.language,
-        agent=event.agent,
-        reason=event.reason,
-        args=event.args,
-        options=event.options,
-        rules=event.rules,
-        project_file=event.project_file,
-    )
-    view = _in_phase(view, "awaiting_confirmation")
-    if not event.permission_id:
-        return view
-    return replace(view, question=question, queue=event.queue)
-
-
-def _decided(view: SessionView, event: PermissionDecided) -> SessionView:
-    if event.edited_args is not None:
-        facts = view.facts.get(event.tool_call_id, NO_FACTS)
-        edited = replace(facts, text=event.text, is_edited=True)
-        view = replace(view, facts={**view.facts, event.tool_call_id: edited})
-    if view.question is None or view.question.tid != event.tool_call_id:
-        return _in_phase(view, "tooling")
-    return replace(_in_phase(view, "tooling"), question=None, queue=())
-
-
-def _progress(view: SessionView, event: ToolProgress) -> SessionView:
-    live = replace(view.live.get(event.tool_call_id, NOT_LIVE), progress=event.message)
-    return replace(view, live={**view.live, event.tool_call_id: live})
-
-
-def _output_delta(view: SessionView, event: ToolOutputDelta) -> SessionView:
-    live = view.live.get(event.tool_call_id, NOT_LIVE)
-    text = TextPart.of(event.chunk) if live.output is None else live.output.grow(event.chunk)
-    return replace(view, live={**view.live, event.tool_call_id: replace(live, output=text)})
-
-
-def _tool_ended(view: SessionView, event: ToolCompleted | ToolFailed) -> SessionView:
-    call_id = event.tool_call_id
-    facts = replace(view.facts.get(call_id, NO_FACTS), duration_ms=event.duration_ms)
-    live = {other: call for other, call in view.live.items() if other != call_id}
-    return replace(view, facts={**view.facts, call_id: facts}, live=live)
-
-
-def _in_phase(view: SessionView, phase: Phase) -> SessionView:
-    """``view`` in ``phase``; a Stop under way stays visible as such."""
-    if view.stopping or view.phase == phase:
-        return view
-    return replace(view, phase=phase)
 
 
 _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
@@ -406,14 +384,9 @@ _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     NoticeDismissed: _dismissed,
     TurnCompleted: _run_end,
     TurnAborted: _run_end,
+    EventsDropped: _events_dropped,
     BlockStart: _block_start,
+    MsgRetracted: without_block,
     UsageUpdated: _usage,
-    ToolDrafted: _drafted,
-    ToolProposed: _proposed,
-    PermissionRequested: _requested,
-    PermissionDecided: _decided,
-    ToolProgress: _progress,
-    ToolOutputDelta: _output_delta,
-    ToolCompleted: _tool_ended,
-    ToolFailed: _tool_ended,
+    **CALL_ROWS,
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, Literal, NotRequired, TypeAlias, TypedDict
 
+from ..core.events import CallStop
 from ..core.messages import Json, ToolState
 from ..core.state import Status
 from .model import Mark, Phase
@@ -90,7 +91,7 @@ class ToolErrorView(TypedDict):
 
 
 class ToolPart(TypedDict):
-    """A tool call; ``live`` is its output so far while it runs."""
+    """A tool call; ``live`` is its output so far while it runs, ``stop`` how it took a Stop."""
 
     type: Literal["tool"]
     tid: str
@@ -105,6 +106,7 @@ class ToolPart(TypedDict):
     error: ToolErrorView | None
     duration_ms: int | None
     is_edited: bool
+    stop: CallStop | None
     agent: AgentView | None
 
 

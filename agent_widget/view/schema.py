@@ -88,7 +88,9 @@ def top_to_wire(view: SessionView) -> wire.Top:
         "error": None
         if error is None
         else {"code": error.code, "message": error.message, "advice": error.advice},
-        "notices": [{"nid": n.nid, "code": n.code, "message": n.message} for n in view.notices],
+        "notices": [
+            {"nid": n.nid, "code": n.code, "message": n.message or n.code} for n in view.notices
+        ],
         "usage": None
         if not usage.requests
         else {
@@ -171,6 +173,7 @@ def call_to_wire(part: ToolPart, view: SessionView) -> wire.ToolPart:
         "error": _error(part.error) if failed else None,
         "duration_ms": facts.duration_ms,
         "is_edited": facts.is_edited,
+        "stop": facts.stop,
         "agent": None,
     }
 

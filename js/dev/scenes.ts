@@ -24,6 +24,7 @@ export const tool = (fields: Partial<ToolPart> & { tid: string; name: string }):
   error: null,
   duration_ms: null,
   is_edited: false,
+  stop: null,
   agent: null,
   ...fields,
 });

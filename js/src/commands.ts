@@ -9,6 +9,9 @@ export const RECEIPT_DEADLINE_MS = 10_000;
 /** How a request ended: the kernel's reply, or a reason of our own when none can come. */
 export type Outcome = Taken | { ok: false; code: string; message: string };
 
+/** A failure of our own; the words for its code are in words.ts. */
+const failed = (code: string): Outcome => ({ ok: false, code, message: "" });
+
 interface Taken {
   ok: true;
   message_id?: string;
@@ -60,11 +63,7 @@ export class Commands {
       try {
         this.#post({ ...message, request_id });
       } catch {
-        this.#close(request_id, {
-          ok: false,
-          code: "DISCONNECTED",
-          message: "The kernel of this chat cannot be reached.",
-        });
+        this.#close(request_id, failed("DISCONNECTED"));
       }
     });
   }
@@ -81,8 +80,8 @@ export class Commands {
   }
 
   /** Ends all open requests, for instance because the kernel is gone. */
-  failAll(code: string, message: string): void {
-    for (const id of [...this.#open.keys()]) this.#close(id, { ok: false, code, message });
+  failAll(code: string): void {
+    for (const id of [...this.#open.keys()]) this.#close(id, failed(code));
   }
 
   dispose(): void {

@@ -14,6 +14,8 @@ export type Mark = "stopped" | "incomplete" | "failed";
 
 export type ToolState = "running" | "awaiting-confirmation" | "done" | "error" | "cancelled";
 
+export type CallStop = "asked" | "running_on" | "finished" | "stopped" | "unknown";
+
 export type Block = TextBlock | ImageBlock | SvgBlock | HtmlBlock | UnavailableBlock;
 
 export type Part = TextPart | ReasoningPart | ToolPart;
@@ -70,7 +72,7 @@ export interface ToolErrorView {
   message: string;
 }
 
-/** A tool call; `live` is its output so far while it runs. */
+/** A tool call; `live` is its output so far while it runs, `stop` how it took a Stop. */
 export interface ToolPart {
   type: "tool";
   tid: string;
@@ -85,6 +87,7 @@ export interface ToolPart {
   error: ToolErrorView | null;
   duration_ms: number | null;
   is_edited: boolean;
+  stop: CallStop | null;
   agent: AgentView | null;
 }
 

@@ -222,7 +222,7 @@ export class Session {
 
   #lose(): void {
     this.#greeted();
-    this.commands.failAll("UNANSWERED", "The kernel of this chat is gone.");
+    this.commands.failAll("UNANSWERED");
     this.#setConnection(this.#everLive || this.store.view === null ? "disconnected" : "saved");
   }
 

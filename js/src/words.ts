@@ -1,7 +1,7 @@
 // What the view says in words for the codes and states of the kernel.
 
 import type { ConnectionState } from "./connection";
-import type { DecisionWord, Queue, SessionView, ToolState } from "./protocol";
+import type { CallStop, DecisionWord, Queue, SessionView, ToolPart, ToolState } from "./protocol";
 
 const ERRORS: Record<string, string> = {
   chat_disabled:
@@ -22,7 +22,7 @@ const REFUSALS: Record<string, string> = {
   SESSION_BUSY: "The chat is busy with something else. Try again in a moment.",
   QUESTION_CLOSED: "This question is no longer open: it was answered or withdrawn meanwhile.",
   STORAGE_ERROR: "The chat could not be stored, so nothing was done.",
-  SESSION_CLOSED: "This chat is closed. Run the cell again to start a new one.",
+  SESSION_CLOSED: "This chat is closed. Run its cell again.",
   DISCONNECTED: "Not sent: the kernel of this chat cannot be reached.",
   UNANSWERED: "Not confirmed: the kernel of this chat is gone.",
 };
@@ -79,13 +79,25 @@ export const CONNECTIONS: Record<ConnectionState, string> = {
   saved: "Saved conversation, read-only. Run the cell to continue.",
 };
 
-export const TOOL_STATES: Record<ToolState, string> = {
+const TOOL_STATES: Record<ToolState, string> = {
   running: "Running",
   "awaiting-confirmation": "Needs approval",
   done: "Done",
   error: "Failed",
   cancelled: "Cancelled",
 };
+
+const STOPS: Record<CallStop, string> = {
+  asked: "Stop asked",
+  running_on: "Stop asked; still running in its thread",
+  finished: "Finished anyway, after the Stop",
+  stopped: "Stopped",
+  unknown: "Stop asked; outcome unknown",
+};
+
+/** How a call is doing, or how it took a Stop. */
+export const callStateInWords = ({ state, stop }: ToolPart): string =>
+  (stop && STOPS[stop]) || (TOOL_STATES[state] ?? state);
 
 export const DECISIONS: Record<DecisionWord, string> = {
   allow_once: "Allow once",

@@ -25,6 +25,10 @@ class Chat:
         self.messages = root.locator("article.msg")
         self.status = root.locator(".header .status")
         self.connection = root.locator("p.connection")
+        self.send_button = root.get_by_role("button", name="Send", exact=True)
+        self.stop_button = root.get_by_role("button", name="Stop", exact=True)
+        self.taking = root.get_by_role("switch", name="Take messages while it works")
+        self.stepper = root.get_by_role("group", name="Versions of this message")
 
     # --- doing ---------------------------------------------------------------------------------
 
@@ -35,6 +39,38 @@ class Chat:
         self.field.press("Enter")
         expect(self.said).to_have_count(count + 1)
         expect(self.field).to_have_value("")
+
+    def queue(self, text: str, key: str = "Enter") -> None:
+        """Type a message while a run is under way; returns once it waits."""
+        count = self.waiting().count()
+        self.field.fill(text)
+        self.field.press(key)
+        expect(self.waiting()).to_have_count(count + 1)
+        expect(self.field).to_have_value("")
+
+    def change_waiting(self, text: str, into: str) -> None:
+        """Edit the waiting message with that text; returns once it is changed."""
+        row = self.waiting().filter(has_text=text)
+        row.get_by_role("button", name="Edit waiting message").click()
+        field = self.root.get_by_role("textbox", name="Waiting message")
+        field.fill(into)
+        field.press("Enter")
+        expect(field).to_be_hidden()
+        expect(self.waiting().filter(has_text=into)).to_be_visible()
+
+    def take_back(self, text: str) -> None:
+        """Remove the waiting message with that text; returns once it is gone."""
+        row = self.waiting().filter(has_text=text)
+        row.get_by_role("button", name="Remove waiting message").click()
+        expect(row).to_have_count(0)
+
+    def edit(self, index: int) -> Locator:
+        """Open the editor of that message of the user; its text field."""
+        self.said.nth(index).hover()
+        self.said.nth(index).get_by_role("button", name="Edit message").click()
+        field = self.root.get_by_role("textbox", name="Edit message")
+        expect(field).to_be_focused()
+        return field
 
     def allow(self) -> None:
         self.answer("Allow once")
@@ -76,7 +112,7 @@ class Chat:
         self.page.wait_for_function("question => !question.isConnected", arg=question)
 
     def stop(self) -> None:
-        self.root.get_by_role("button", name="Stop", exact=True).click()
+        self.stop_button.click()
 
     def retry(self) -> None:
         self.root.get_by_role("button", name="Retry").click()
@@ -107,6 +143,12 @@ class Chat:
             head.click()
         expect(head).to_have_attribute("aria-expanded", "true")
         return card
+
+    def waiting(self, used: str | None = None) -> Locator:
+        """The messages that wait; only those to be used "Before the next step", …"""
+        section = self.root.get_by_role("region", name="Waiting messages")
+        group = section if used is None else section.get_by_role("group", name=used)
+        return group.get_by_role("listitem")
 
     def recorded_answers(self) -> Callable[[], list[str]]:
         """From now on, note each different text of the last answer; the result tells them."""

@@ -201,7 +201,7 @@ class Notebook:
 
     def shown_chats(self, count: int | None = None) -> list[Chat]:
         """The views that are on the page, in its order; with ``count``, once there are so many."""
-        views = self.page.locator(".aw")
+        views = self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .aw")
         if count is None:
             expect(views.first).to_be_visible()
         else:

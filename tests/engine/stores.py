@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from agent_widget.core.records import Record
 from agent_widget.store.base import Lease
 from agent_widget.store.memory import MemoryStore
+from agent_widget.store.owner import this_process
 
 NO_SPACE = OSError(28, "No space left on device")
 
@@ -45,3 +46,12 @@ class MoodyStore(MemoryStore):
     async def _pass(self) -> None:
         for _ in range(self.ticks):
             await asyncio.sleep(0)
+
+
+async def stored(records: Sequence[Record]) -> MoodyStore:
+    """A store in which a process that is gone left ``records``."""
+    store = MoodyStore()
+    lease = await store.acquire(records[0].data["session_id"], this_process())
+    await store.append(lease, 0, records)
+    await store.release(lease)
+    return store

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -13,13 +13,11 @@ from agent_widget import Handoff, tool
 from agent_widget.core.errors import ModelError, SessionError
 from agent_widget.core.events import Event, InputApplied, ToolFailed, TurnStarted
 from agent_widget.core.journal import Journal
-from agent_widget.core.records import Record
 from agent_widget.engine.subagents import Agent
 from agent_widget.policy.input import TOOL_NAME, PolicyChange, WhileRunning
-from agent_widget.store.owner import this_process
 from agent_widget.testing.doubles import Gate, ScriptedModel, ScriptItem, call, text
 from agent_widget.view.model import SessionView
-from tests.engine.stores import NO_SPACE, MoodyStore
+from tests.engine.stores import NO_SPACE, MoodyStore, stored
 from tests.engine.support import Case, FailingStore, opened
 
 pytestmark = pytest.mark.anyio
@@ -567,7 +565,7 @@ async def test_after_a_crash_the_policy_of_the_run_is_gone_and_what_waits_still_
         await case.session.inputs.set_policy(PolicyChange("turn", "block"))
         await case.session.enqueue("two", "follow_up")
         records = await case.records()
-    crashed = await store_of(records)
+    crashed = await stored(records)
     model = ScriptedModel([[text("b")], [text("c")]])
     async with opened(model, store=crashed, session_id=case.session.session_id, opening=2) as again:
         policy = again.session.inputs.policy
@@ -575,15 +573,6 @@ async def test_after_a_crash_the_policy_of_the_run_is_gone_and_what_waits_still_
         assert (waiting(again), model.requests) == (["two"], [])
         await again.send("three")
         assert said(again)[-4:] == ["u:three", "a:b", "u:two", "a:c"]
-
-
-async def store_of(records: Sequence[Record]) -> MoodyStore:
-    """A store in which a process that is gone left ``records``."""
-    store = MoodyStore()
-    lease = await store.acquire(records[0].data["session_id"], this_process())
-    await store.append(lease, 0, records)
-    await store.release(lease)
-    return store
 
 
 # --- the tool of the agent --------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from typing import Any, ClassVar
 
 import pytest
@@ -44,7 +44,7 @@ from agent_widget.store.memory import MemoryStore
 from agent_widget.surfaces.kernel.scriptthread import ScriptMainThread
 from agent_widget.surfaces.paths import DiskPaths
 from agent_widget.testing.doubles import call, end
-from agent_widget.tools import register
+from agent_widget.tools import FunctionTool, TextBlock, ToolContext, ToolOutput, register
 from agent_widget.view.history import view_of
 from agent_widget.view.model import SessionView
 
@@ -94,6 +94,18 @@ class Person:
     async def attend(self, _question: Question) -> Decision:
         await asyncio.Event().wait()
         raise AssertionError("unreachable")
+
+
+class Lingering(FunctionTool):
+    """A tool whose work goes on after a Stop, as that of a thread does."""
+
+    async def execute(self, args: Mapping[str, Any], context: ToolContext) -> ToolOutput:
+        work: asyncio.Task[ToolOutput] = asyncio.ensure_future(self(**args))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            context.left_behind(work)
+            raise
 
 
 class SessionMachine(RuleBasedStateMachine):
@@ -155,19 +167,23 @@ class SessionMachine(RuleBasedStateMachine):
         self.model = Puppet(self)
 
         @tool(read_only=True)
-        async def look() -> str:
+        async def look() -> ToolOutput:
             """Look."""
             return await self._work("look")
 
         @tool
-        async def change() -> str:
+        async def change() -> ToolOutput:
             """Change."""
             return await self._work("change")
+
+        async def linger() -> ToolOutput:
+            """Linger."""
+            return await self._work("linger")
 
         self.session = Session(
             session_id=self.session_id,
             model=self.model,
-            tools=register([look, change]),
+            tools=register([look, change, Lingering(linger, read_only=True)]),
             system=None,
             store=self.store,
             main=ScriptMainThread(),
@@ -185,12 +201,13 @@ class SessionMachine(RuleBasedStateMachine):
         self.session.subscribe(lambda event, view: self.observe(lambda: self.heard(event, view)))
         await self.session.open(OWNER)
 
-    async def _work(self, name: str) -> str:
+    async def _work(self, name: str) -> ToolOutput:
         key = f"{name}-{next(self.numbers)}"
         self.executed.append(key)
         self.running[key] = asyncio.get_running_loop().create_future()
         try:
-            return await self.running[key]
+            # As it is shown already: no thread that turns it into that is waited for.
+            return ToolOutput((TextBlock(await self.running[key]),))
         finally:
             del self.running[key]
 
@@ -317,12 +334,13 @@ class SessionMachine(RuleBasedStateMachine):
     # --- the model and the tools -------------------------------------------------------------
 
     @precondition(lambda self: self.model.pending is not None)
-    @rule(kind=st.sampled_from(["text", "text", "look", "change", "both", "fail", "cut"]))
+    @rule(kind=st.sampled_from(["text", "text", "look", "change", "both", "linger", "fail", "cut"]))
     def answer(self, kind: str) -> None:
         pending = self.model.pending
         assert pending is not None
         words: list[ModelEvent] = [TextChunk(f"words {next(self.numbers)}")]
-        calls = {"look": ["look"], "change": ["change"], "both": ["look", "change"]}.get(kind, [])
+        named = {"both": ["look", "change"], "linger": ["linger", "look"]}
+        calls = named.get(kind, [kind] if kind in ("look", "change") else [])
         asked = [call(name, id=f"call-{next(self.numbers)}") for name in calls]
 
         async def give() -> None:
@@ -347,6 +365,14 @@ class SessionMachine(RuleBasedStateMachine):
                 work.set_result("done")
 
         self.run(finish())
+
+    @precondition(lambda self: not self.session.view.is_busy)
+    @rule()
+    def leave_a_call_behind(self) -> None:
+        self.command(self.session.submit("go"))
+        if self.model.pending is not None:
+            self.answer(kind="linger")
+            self.command(self.session.stop(0.0))
 
     # --- what a kernel does ------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_widget.core.events import BlockStart, Event, MsgTextDelta, event_to_wire
+from agent_widget.core.events import BlockStart, Event, MsgTextDelta
+from agent_widget.core.eventwire import event_to_wire
 from agent_widget.core.feed import actions_of
 from agent_widget.core.reducer import session_reducer
 from agent_widget.core.state import empty_state

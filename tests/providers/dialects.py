@@ -87,7 +87,25 @@ CASES: dict[str, tuple[bytes, Said]] = {
     ),
     "usage that makes no sense": (
         FINISH + data({"usage": {"prompt_tokens": "7", "completion_tokens": -1}}) + DONE,
-        Said(usage=Usage(0, 0)),
+        Said(),
+    ),
+    "usage where Groq has it": (
+        FINISH
+        + data({"x_groq": {"usage": {"prompt_tokens": 9, "completion_tokens": 2}}, "usage": None})
+        + DONE,
+        Said(usage=Usage(9, 2)),
+    ),
+    "usage in a choice": (
+        data({"choices": [{"delta": {}, "finish_reason": "stop", "usage": {"prompt_tokens": 9}}]})
+        + DONE,
+        Said(usage=Usage(9)),
+    ),
+    "timings alone": (
+        data({"choices": [{"delta": {"content": "ok"}}], "timings": {"prompt_n": 7}})
+        + FINISH
+        + data({"timings": {"cache_n": 236, "prompt_n": 1, "predicted_n": 35}})
+        + DONE,
+        Said("ok", usage=Usage(1, 35, cache_read_tokens=236)),
     ),
     "keep-alives": (
         b": WAITING\n\n:\n\n" + delta(content="hi") + b": still here\n" + DONE,

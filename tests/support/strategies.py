@@ -58,6 +58,7 @@ OUTPUTS = st.sampled_from(
 )
 RUN_ENDS = st.sampled_from(["completed", "max_output"])
 ABORTS = st.sampled_from(["interrupted", "error", "closed"])
+STOPS = st.sampled_from(["running_on", "finished", "stopped", "unknown"])
 OPTIONAL = st.none() | TEXTS
 
 
@@ -134,6 +135,18 @@ EVENTS: st.SearchStrategy[ev.Event] = st.one_of(
         tool_call_id=CALLS,
         error_type=st.sampled_from(["cancelled", "exception"]),
         message=TEXTS,
+        agent_id=AGENTS,
+        stop=st.none() | STOPS,
+        output=OUTPUTS,
+    ),
+    _event(
+        ev.ToolEndedLate,
+        tool_call_id=CALLS,
+        error_type=st.sampled_from(["cancelled", "exception"]),
+        message=TEXTS,
+        stop=STOPS,
+        output=OUTPUTS,
+        duration_ms=st.none() | st.just(4),
         agent_id=AGENTS,
     ),
     _event(ev.AgentCompleted, tool_call_id=st.just("d1"), outcome=st.sampled_from(["completed"])),

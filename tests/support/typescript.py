@@ -11,7 +11,7 @@ import types
 import typing
 from typing import Any, Final, get_args, get_origin
 
-from agent_widget.core import messages, state
+from agent_widget.core import events, messages, state
 from agent_widget.view import model, protocol
 
 HEADER: Final = """\
@@ -25,6 +25,7 @@ _ALIASES: Final = {
     "Phase": model.Phase,
     "Mark": model.Mark,
     "ToolState": messages.ToolState,
+    "CallStop": events.CallStop,
     "Block": protocol.Block,
     "Part": protocol.Part,
     "ReplyMessage": protocol.ReplyMessage,

@@ -37,7 +37,7 @@ function StorageBars({ storage: { trouble, read_only } }: { storage: Storage }):
         <p class="connection trouble" role="status">
           <Warning />
           <span dir="auto">
-            Not saved: {unended(visible(trouble))}; will be written when the store is free again.
+            Not saved: {unended(visible(trouble))}; it is written once the store works again.
           </span>
         </p>
       )}

@@ -37,7 +37,7 @@ export function Dock(props: Props): VNode {
   const answered = useRef(new Set<string>());
   const running = live && view.status === "streaming";
   const stopping = view.phase === "stopping";
-  const readOnly = storage.read_only !== null;
+  const readOnly = storage.read_only !== null || view.phase === "closed";
   return (
     <div class="dock">
       <Notices notices={view.notices} />
@@ -118,11 +118,10 @@ function Delivery({ client, remark, sendAgain }: DeliveryProps): VNode | null {
 /** Why nothing can be sent now, in words; null when it can. */
 function blockedReason(view: SessionView, live: boolean, client: Client): string | null {
   if (!live) return "The kernel of this chat is gone.";
-  const { read_only } = view.storage;
-  if (read_only !== null) return `Read-only here: ${visible(read_only)}`;
+  if (view.storage.read_only !== null) return "This chat can only be read here.";
   if (client.delivery === "waiting") return "Your last message is still being sent.";
   if (canSend(view)) return isUnconfirmed(client) ? "Send it again, or change the text." : null;
-  if (view.phase === "closed") return "This chat is closed. Run the cell again to start a new one.";
+  if (view.phase === "closed") return refusalInWords("SESSION_CLOSED", "");
   if (view.phase === "failed") return "This chat cannot go on. Run the cell again to open it anew.";
   if (view.question) return "Answer the question above first, or stop the run.";
   if (view.phase === "stopping") return "The run is being stopped.";

@@ -102,6 +102,7 @@ export function TextEditor(props: Props): VNode {
     const area = field.current!;
     area.focus({ preventScroll: true });
     area.setSelectionRange(area.value.length, area.value.length);
+    area.form!.scrollIntoView({ block: "nearest" });
   }, []);
   const word = editing.isUnconfirmed ? "Send again" : editing.stops ? "Stop and send" : action;
   return (

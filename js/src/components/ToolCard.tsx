@@ -5,7 +5,7 @@ import type { Block, ToolPart, ToolState } from "../protocol";
 import { plainText } from "../text/ansi";
 import { visible } from "../text/escapes";
 import { LiveContext, useTools } from "../ui-state";
-import { durationInWords, TOOL_STATES } from "../words";
+import { callStateInWords, durationInWords } from "../words";
 import { AgentRun } from "./AgentRun";
 import { CodeBlock } from "./CodeBlock";
 import { Check, Chevron, Cross, Hand, Slash, Spinner } from "./Icons";
@@ -79,6 +79,10 @@ const isToldBy = (output: Block[] | null, message: string): boolean =>
   output?.some((block) => block.type === "text" && plainText(block.text).includes(message)) ??
   false;
 
+/** What went wrong, where neither the state nor the output says it. */
+export const untold = ({ error, output, stop }: ToolPart): string =>
+  !error || (stop && output) || isToldBy(output, error.message) ? "" : error.message;
+
 function Body({ part }: { part: ToolPart }): VNode {
   return (
     <div class="card-body">
@@ -87,9 +91,7 @@ function Body({ part }: { part: ToolPart }): VNode {
       {part.output?.map((block, index) => (
         <Output key={index} block={block} tool={visible(part.name)} />
       ))}
-      {part.error && !isToldBy(part.output, part.error.message) && (
-        <TextOutput text={part.error.message} />
-      )}
+      {untold(part) && <TextOutput text={untold(part)} />}
     </div>
   );
 }
@@ -99,7 +101,7 @@ export const ToolCard = memo(({ part: told }: { part: ToolPart }): VNode => {
   const tools = useTools();
   const live = useContext(LiveContext);
   const part: ToolPart =
-    live || !OPEN_STATES.includes(told.state) ? told : { ...told, state: "cancelled" };
+    live || !OPEN_STATES.includes(told.state) ? told : { ...told, state: "cancelled", stop: null };
   const [chosen, choose] = useState(tools.expanded.get(part.tid));
   const open = chosen ?? openByDefault(part);
   const Icon = STATE_ICONS[part.state] ?? Spinner;
@@ -119,7 +121,7 @@ export const ToolCard = memo(({ part: told }: { part: ToolPart }): VNode => {
           {open ? "" : visible(callInOneLine(part))}
         </span>
         {part.is_edited && <span class="card-edited">edited by you</span>}
-        <span class="card-state">{TOOL_STATES[part.state] ?? part.state}</span>
+        <span class="card-state">{callStateInWords(part)}</span>
         {part.duration_ms !== null && part.state !== "running" && (
           <span class="card-time">{durationInWords(part.duration_ms)}</span>
         )}
@@ -135,7 +137,7 @@ export const ToolCard = memo(({ part: told }: { part: ToolPart }): VNode => {
       {part.state === "awaiting-confirmation" && (
         <p class="card-line">Waiting for your answer to the question below.</p>
       )}
-      {!open && part.error && (
+      {!open && part.error && !(part.stop && part.output) && (
         <p class="card-line" dir="auto">
           {visible(lastLine(part.error.message))}
         </p>

@@ -124,7 +124,7 @@ test("a session that is read-only here can be read, not changed, and says why", 
   expect(m.find(".connection").textContent).toBe("Read-only here: It is open.");
   expect(m.find(".header").textContent).toMatch(/^Penguins.*Kept in chats\.db/);
   expect(area(m).readOnly).toBe(true);
-  expect(m.find(".composer-hint").textContent).toBe("Read-only here: It is open.");
+  expect(m.find(".composer-hint").textContent).toBe("This chat can only be read here.");
   expect(m.find(".send").ariaDisabled).toBe("true");
   expect(pencil(m)).toBeNull();
 });
@@ -135,7 +135,7 @@ test("records that cannot be written are told about until they are", async () =>
   m.patch(["set", ["storage", "trouble"], "the disk is full."]);
   await frames(2);
   expect(m.find(".trouble").textContent).toBe(
-    "Not saved: the disk is full; will be written when the store is free again.",
+    "Not saved: the disk is full; it is written once the store works again.",
   );
   expect(area(m).readOnly).toBe(false);
   m.patch(["set", ["storage", "trouble"], null]);

@@ -99,6 +99,26 @@ test("a call whose arguments the person edited says so", async () => {
   expect(m.find('[data-tid="t1"] .card-edited')).not.toBeNull();
 });
 
+test("a call that goes on after a Stop says so in its card, also a narrow one, and then how it ended", async () => {
+  const at = ["messages", 0, "parts", 0];
+  const m = await mounted(view([message("a", [tool({ state: "cancelled", stop: "running_on" })])]));
+  m.host.style.width = "320px";
+  const state = m.find(".card-state");
+  expect(state.textContent).toBe("Stop asked; still running in its thread");
+  await frames(2);
+  const card = m.find(".card");
+  expect(card.scrollWidth).toBeLessThanOrEqual(card.clientWidth);
+  m.patch(
+    ["set", [...at, "stop"], "finished"],
+    ["set", [...at, "output"], [{ type: "text", text: "42" }]],
+  );
+  await frames(2);
+  expect(state.textContent).toBe("Finished anyway, after the Stop");
+  m.find(".card-head").click();
+  await frames(2);
+  expect(m.find(".card-body").textContent).toContain("42");
+});
+
 test("the card stays inside a narrow and low view, whatever is open in it", async () => {
   const m = await mounted(
     asking({ text: "x = 1\n".repeat(60), args: { code: "x = 1\n".repeat(60) } }),

@@ -66,6 +66,7 @@ export const tool = (fields: Partial<ToolPart> = {}): ToolPart => ({
   error: null,
   duration_ms: null,
   is_edited: false,
+  stop: null,
   agent: null,
   ...fields,
 });

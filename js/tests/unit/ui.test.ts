@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { announcementAfter } from "../../src/components/announce";
 import { folded, lastLine } from "../../src/components/Output";
-import { callInOneLine, openByDefault } from "../../src/components/ToolCard";
+import { callInOneLine, openByDefault, untold } from "../../src/components/ToolCard";
 import type { Question, SessionView } from "../../src/protocol";
 import { isHostShortcut, isLaterKey, isSendKey } from "../../src/ui-state";
 import {
+  callStateInWords,
   countInWords,
   durationInWords,
   errorInWords,
@@ -140,6 +141,25 @@ test("long text folds by lines and by length", () => {
   expect(folded("a\nb")).toBeNull();
   expect(folded(Array(50).fill("x").join("\n"))).toMatchObject({ lines: 50 });
   expect(folded("x".repeat(100_000))!.head.length).toBeLessThan(10_000);
+});
+
+test("a card says how its call took a Stop, and its message where that says more", () => {
+  const stops = ["asked", "running_on", "finished", "stopped", "unknown", null] as const;
+  expect(stops.map((stop) => callStateInWords(tool({ state: "cancelled", stop })))).toEqual([
+    "Stop asked",
+    "Stop asked; still running in its thread",
+    "Finished anyway, after the Stop",
+    "Stopped",
+    "Stop asked; outcome unknown",
+    "Cancelled",
+  ]);
+  const later = "of a later version" as "stopped";
+  expect(callStateInWords(tool({ state: "cancelled", stop: later }))).toBe("Cancelled");
+  const error = { code: "cancelled", message: "It finished anyway. Its output:" };
+  const output = [{ type: "text" as const, text: "done" }];
+  expect(untold(tool({ error, output, stop: "finished" }))).toBe("");
+  expect(untold(tool({ error, stop: "running_on" }))).toBe(error.message);
+  expect(untold(tool({ error, output }))).toBe(error.message);
 });
 
 test("words for numbers, codes and states", () => {

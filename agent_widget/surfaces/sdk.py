@@ -1,0 +1,273 @@
+"""Sessions from code: one question, many runs, or the bare loop.
+
+    async for event in query("describe df"):
+        ...
+
+    async with await create_session("openai:gpt-5", store="chats.db") as chat:
+        print((await chat.ask("what is there?")).text)
+
+``query`` is one run and its events. ``create_session`` gives a session for many. ``run_agent``
+assembles nothing: it uses the model and the tools it is given, and no others. All of them run on
+the engine's thread and may be awaited from any event loop. Source: SDK document, three tiers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from typing import Any, Final, Self, TypeVar, Unpack
+
+from msgspec import Struct, field
+
+from ..core.errors import SessionError
+from ..core.events import (
+    Event,
+    QueueName,
+    ToolStarted,
+    TurnAborted,
+    TurnCompleted,
+    UsageUpdated,
+)
+from ..core.state import SessionState
+from ..core.wire import messages_to_wire
+from ..engine.bus import EventStream
+from ..engine.run import ActiveRun, RunResult
+from ..engine.session import Session
+from ..providers.base import Model
+from ..view.model import SessionView, UsageView
+from .assembly import Assembly, ChatOptions, GivenTool
+from .driver import Driver
+from .run import Run
+
+T = TypeVar("T")
+
+SESSION_ONLY: Final = frozenset({"plan.todo.updated"})
+"""Events that are made beside a run: a session's stream has them, that of a query has not."""
+
+
+class ChatSession:
+    """A session that code drives; make one with ``create_session``.
+
+    ``AgentWidget(session=chat)`` shows it: page, code and tests then drive the same one. What is
+    not here is reached by ``call``: ``await chat.call(lambda s: s.tree.checkpoint("before"))``.
+    """
+
+    def __init__(self, assembly: Assembly) -> None:
+        self.assembly = assembly
+        self.driver: Driver = assembly.driver
+
+    # --- what is -------------------------------------------------------------------------------
+
+    @property
+    def session_id(self) -> str:
+        return self.driver.session_id
+
+    @property
+    def view(self) -> SessionView:
+        """What a person would see now: an immutable value."""
+        return self.driver.session.view
+
+    @property
+    def state(self) -> SessionState:
+        """Messages, status and error now: an immutable value."""
+        return self.driver.session.state
+
+    def messages(self) -> list[dict[str, Any]]:
+        """The conversation now, as JSON data of its own: changing it changes nothing here."""
+        return messages_to_wire(self.state.messages)
+
+    def events(self) -> EventStream:
+        """A reader of its own for all events from now on; the first one gets those before too."""
+        return self.driver.session.events()
+
+    def subscribe(self, listener: Callable[[Event, SessionView], None]) -> Callable[[], None]:
+        """Call ``listener(event, view)`` on the engine's thread; returns the way to end that."""
+        return self.driver.session.subscribe(listener)
+
+    # --- commands ------------------------------------------------------------------------------
+
+    async def send(self, text: str) -> Run:
+        """Say something: a new run, or input of the one under way if its policy is ``steer``.
+
+        Raises SessionError INPUT_BLOCKED, INVALID_INPUT, STORAGE_ERROR, ``session_closed``.
+        """
+        return await self._started(lambda session, context: session.send(text, context))
+
+    async def ask(self, text: str) -> RunResult:
+        """Say something and wait for the end of the run."""
+        return await (await self.send(text))
+
+    async def enqueue(self, text: str, queue: QueueName = "steering") -> str:
+        """Put a message into a queue, whatever the input policy says; returns its id."""
+        return await self.call(lambda session: session.enqueue(text, queue))
+
+    async def retry(self) -> Run:
+        """Run again from what is usable of the conversation."""
+        return await self._started(lambda session, context: session.retry(context))
+
+    async def interrupt(self) -> None:
+        """End the run under way, if there is one; text stays, the session is usable."""
+        await self.call(lambda session: session.interrupt())
+
+    async def idle(self) -> None:
+        """Return once nothing runs and nothing follows from what ran."""
+        await self.call(lambda session: session.wait_for_idle())
+
+    async def close(self) -> None:
+        """End what runs, then the session; its events end with ``session.ended``. Harmless twice."""
+        await asyncio.to_thread(self.driver.close)
+
+    async def call(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:
+        """Await ``work(session)`` on the engine's loop, where all of a session's methods run."""
+        return await self.driver.call(lambda: work(self.driver.session))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _started(
+        self, admit: Callable[[Session, contextvars.Context], Coroutine[Any, Any, ActiveRun]]
+    ) -> Run:
+        context = contextvars.copy_context()
+        active = await self.call(lambda session: admit(session, context))
+        return Run(active.run_id, active.future, self.driver)
+
+
+async def create_session(
+    model: str | Model | None = None, **options: Unpack[ChatOptions]
+) -> ChatSession:
+    """A session for many runs. Options are those of ``AgentWidget``.
+
+    Raises InvalidOptions for what cannot work, ``session_not_found`` for an unknown ``resume``.
+    """
+    return ChatSession(await asyncio.to_thread(_assembly, model, options))
+
+
+# --- one run -----------------------------------------------------------------------------------
+
+
+class Counters(Struct, frozen=True):
+    """How much a run did."""
+
+    model_calls: int = 0
+    tool_calls: int = 0
+    inputs_consumed: int = 0
+
+
+class QueryResult(Struct, frozen=True):
+    """How a query ended: ``reason`` and ``text`` as in ``RunResult``, ``messages`` as JSON data."""
+
+    reason: str
+    text: str
+    messages: list[dict[str, Any]]
+    usage: UsageView
+    counters: Counters = field(default_factory=Counters)
+
+
+class Query:
+    """One run: iterate over its events, once, or only await ``result()``.
+
+    Leaving the loop early ends the run. An option that cannot work raises at the first event, as
+    SessionError ``assembly_failed``.
+    """
+
+    def __init__(self, prompt: str, model: str | Model | None, options: ChatOptions) -> None:
+        self._prompt = prompt
+        self._model = model
+        self._options = options
+        self._result: QueryResult | None = None
+        self._is_begun = False
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        if self._is_begun:
+            raise SessionError("invalid_options", "A query is iterated once. Ask again for more.")
+        self._is_begun = True
+        chat = await self._assembled()
+        model_calls = tool_calls = 0
+        try:
+            stream = chat.events()
+            run = await chat.send(self._prompt)
+            async for event in stream:
+                if event.run_id != run.run_id or event.type in SESSION_ONLY:
+                    continue
+                model_calls += isinstance(event, UsageUpdated)
+                tool_calls += isinstance(event, ToolStarted)
+                yield event
+                if isinstance(event, TurnCompleted | TurnAborted):
+                    break
+            ended = await run
+            self._result = QueryResult(
+                ended.reason,
+                ended.text,
+                chat.messages(),
+                chat.view.usage,
+                Counters(model_calls, tool_calls),
+            )
+        finally:
+            await asyncio.shield(chat.close())
+
+    async def result(self) -> QueryResult:
+        """How it ended; runs to the end whatever was not iterated."""
+        if not self._is_begun:
+            async for _event in self:
+                pass
+        if self._result is None:
+            advice = "Iterate over all of its events, or only await result()."
+            raise SessionError("query_not_ended", "The query was left early.", advice=advice)
+        return self._result
+
+    async def _assembled(self) -> ChatSession:
+        try:
+            return await create_session(self._model, **self._options)
+        except SessionError as error:
+            message = f"The query could not be set up: {error.message}"
+            raise SessionError("assembly_failed", message, advice=error.advice) from error
+
+
+def query(prompt: str, model: str | Model | None = None, **options: Unpack[ChatOptions]) -> Query:
+    """One run with its tool loop. ``prompt`` is what the user says, never the system text."""
+    return Query(prompt, model, options)
+
+
+# --- the bare loop -----------------------------------------------------------------------------
+
+
+async def run_agent(
+    prompt: str,
+    *,
+    model: Model,
+    tools: Iterable[GivenTool] = (),
+    system: str | None = None,
+    permission: Mapping[str, Any] | None = None,
+    max_steps: int | None = None,
+    on_event: Callable[[Event], None] | None = None,
+) -> RunResult:
+    """Run ``model`` with ``tools`` on ``prompt`` until it asks for nothing more.
+
+    Nothing is added: no tools of the notebook, no helpers, no default text. ``permission`` decides
+    about calls as everywhere; without ``ask_user`` in it, a call that would ask is denied.
+    """
+    options: ChatOptions = {
+        "tools": tools,
+        "agents": (),
+        "notebook": False,
+        "workspace": None,
+        "system": system,
+        "permission": permission,
+        "adjudicator": False,
+        "bare": True,
+    }
+    if max_steps is not None:
+        options["max_steps"] = max_steps
+    async with await create_session(model, **options) as chat:
+        if on_event is not None:
+            told = on_event
+            chat.subscribe(lambda event, _view: told(event))
+        return await chat.ask(prompt)
+
+
+def _assembly(model: str | Model | None, options: ChatOptions) -> Assembly:
+    return Assembly(model, options)

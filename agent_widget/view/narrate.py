@@ -1,0 +1,97 @@
+"""Narrator: one plain sentence for each event, for logs, a status line and a screen reader."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ..core.events import (
+    AgentSpawned,
+    BlockEnd,
+    BlockStart,
+    Event,
+    InteractionChanged,
+    MsgRetracted,
+    MsgTextDelta,
+    MsgThinkingDelta,
+    QueueUpdated,
+    RunSettled,
+    SessionReset,
+    ToolDrafted,
+    ToolOutputDelta,
+    ToolProposed,
+)
+from .sentences import MAX_CHARS, OF_AGENTS, OF_CALLS, SENTENCES, quoted
+
+SILENT: Final[frozenset[type[Event]]] = frozenset(
+    {
+        BlockStart,  # what it brings is said when it is whole
+        MsgTextDelta,
+        MsgThinkingDelta,
+        ToolDrafted,  # the proposal says it
+        ToolOutputDelta,
+        InteractionChanged,  # follows from what starts and ends runs
+        QueueUpdated,  # the messages that wait were said one by one
+        RunSettled,
+    }
+)
+"""Types without a sentence of their own."""
+
+
+class Narrator:
+    """Says what happens, event by event; used by one thread for one session.
+
+    It remembers the names of tools and sub-agents, and the beginning of the text under way.
+    """
+
+    def __init__(self) -> None:
+        self._tools: dict[str, str] = {}
+        self._agents: dict[str, str] = {}
+        self._texts: dict[tuple[str | None, int], str] = {}
+
+    def line(self, event: Event) -> str | None:
+        """The sentence for ``event``, on one line and printable; None where there is none."""
+        self._remember(event)
+        said = self._sentence(event)
+        if said is None or event.agent_id is None:
+            return said
+        return f"[{quoted(self._agents.get(event.agent_id, event.agent_id))}] {said}"
+
+    def _remember(self, event: Event) -> None:
+        match event:
+            case ToolProposed():
+                self._tools[event.tool_call_id] = event.name
+            case AgentSpawned():
+                self._agents[event.tool_call_id] = event.name
+            case MsgTextDelta():
+                key = (event.agent_id, event.index)
+                known = self._texts.get(key, "")
+                if len(known) <= 4 * MAX_CHARS:
+                    self._texts[key] = known + event.text[: 4 * MAX_CHARS]
+            case BlockStart() | MsgRetracted():
+                self._texts.pop((event.agent_id, event.index), None)
+            case SessionReset():
+                self._texts.clear()
+            case _:
+                pass
+
+    def _sentence(self, event: Event) -> str | None:
+        kind = type(event)
+        if isinstance(event, BlockEnd):
+            return self._block(event)
+        if say := SENTENCES.get(kind):
+            return say(event)
+        call_id: str = getattr(event, "tool_call_id", "")
+        if say_of_call := OF_CALLS.get(kind):
+            said = say_of_call(event)
+            name = getattr(event, "name", "") or self._tools.get(call_id, "")
+            return None if said is None else f"{quoted(name) or 'A tool'} {said}"
+        if say_of_agent := OF_AGENTS.get(kind):
+            name = self._agents.get(call_id, "")
+            return f"Sub-agent {quoted(name) or quoted(call_id)} {say_of_agent(event)}"
+        return None
+
+    def _block(self, event: BlockEnd) -> str | None:
+        text = self._texts.pop((event.agent_id, event.index), "")
+        if event.block_type == "thinking":
+            return "Model has thought"
+        return f"Model: {quoted(text)}" if text.strip() else None
