@@ -24,10 +24,14 @@ if TYPE_CHECKING:
     from .engine.permissions import Judgement
     from .engine.run import RunResult
     from .engine.subagents import Agent
+    from .policy.budget import Budget
     from .policy.permission import Decision, Question
+    from .policy.prompt import ApplicationPrompt
     from .providers.offline import OfflineModel
     from .providers.openai_chat import OpenAIChat
+    from .providers.prices import TokenPrices
     from .surfaces.run import Run
+    from .surfaces.sdk import ChatSession, create_session, query, run_agent
     from .surfaces.widget import AgentWidget
     from .tools.base import Handoff, ToolContext, ToolOutput
     from .tools.fetch import fetch_tool
@@ -38,6 +42,9 @@ __version__: Final = "0.1.0"
 _HOMES: Final = {
     "Agent": ".engine.subagents",
     "AgentWidget": ".surfaces.widget",
+    "ApplicationPrompt": ".policy.prompt",
+    "Budget": ".policy.budget",
+    "ChatSession": ".surfaces.sdk",
     "Decision": ".policy.permission",
     "Handoff": ".tools.base",
     "Judgement": ".engine.permissions",
@@ -48,12 +55,16 @@ _HOMES: Final = {
     "RunResult": ".engine.run",
     "SessionError": ".core",
     "SessionState": ".core",
+    "TokenPrices": ".providers.prices",
     "ToolContext": ".tools.base",
     "ToolOutput": ".tools.base",
+    "create_session": ".surfaces.sdk",
     "empty_state": ".core",
     "fetch_tool": ".tools.fetch",
     "is_cancelled": ".core",
+    "query": ".surfaces.sdk",
     "resumable": ".core",
+    "run_agent": ".surfaces.sdk",
     "session_reducer": ".core",
     "tool": ".tools.function",
 }
@@ -61,6 +72,9 @@ _HOMES: Final = {
 __all__ = [
     "Agent",
     "AgentWidget",
+    "ApplicationPrompt",
+    "Budget",
+    "ChatSession",
     "Decision",
     "Handoff",
     "Judgement",
@@ -71,12 +85,16 @@ __all__ = [
     "RunResult",
     "SessionError",
     "SessionState",
+    "TokenPrices",
     "ToolContext",
     "ToolOutput",
+    "create_session",
     "empty_state",
     "fetch_tool",
     "is_cancelled",
+    "query",
     "resumable",
+    "run_agent",
     "session_reducer",
     "tool",
 ]

@@ -464,7 +464,10 @@ class HookBlocked(Event, frozen=True, kw_only=True):
 
 
 class UsageUpdated(Event, frozen=True, kw_only=True):
-    """Tokens of one model call; the four kinds do not overlap."""
+    """Tokens of one model call; the four kinds do not overlap.
+
+    ``cost`` is its price as a decimal number in ``currency``; without one no price is known.
+    """
 
     type = "cost.usage.updated"
     model: str
@@ -472,3 +475,5 @@ class UsageUpdated(Event, frozen=True, kw_only=True):
     output_tokens: int
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    cost: str | None = None
+    currency: str | None = None

@@ -57,7 +57,7 @@ class Journal:
         self.labels: dict[str, str] = {}
         self.checkpoints: dict[str, Checkpoint] = {}
         self.crew: Mapping[str, Any] | None = None
-        self.usage: list[Mapping[str, int]] = []
+        self.usage: list[Mapping[str, Any]] = []
         self.call_ids: set[str] = set()
         self.open_run: OpenRun | None = None
         self.left_running: dict[str, Mapping[str, Any]] = {}
@@ -177,7 +177,7 @@ def _admitted(journal: Journal, data: Data) -> None:
 
 def _message(journal: Journal, data: Data) -> None:
     if "usage" in data:
-        journal.usage.append(data["usage"])
+        journal.usage.append({**data["usage"], **data.get("cost", {})})
     message = data.get("message")
     if data.get("origin") == "follow_up":
         journal.waiting = [each for each in journal.waiting if each != data["message"]["id"]]

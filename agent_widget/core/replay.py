@@ -41,7 +41,9 @@ from .records import Record, RecordKind
 
 Data = Mapping[str, Json]
 
-HARD_ENDS: Final = frozenset({"interrupted", "error", "abandoned", "closed", "recovered"})
+HARD_ENDS: Final = frozenset(
+    {"interrupted", "error", "abandoned", "closed", "recovered", "budget_exceeded"}
+)
 """Reasons for which a run is told as aborted; after any other it ended by itself."""
 LATE_RESULT: Final = "late_result"
 """The type of a ``custom`` record: what became of a call that went on after its run."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
@@ -60,7 +59,7 @@ class Hooks:
     """The hooks of one session; without any it does nothing.
 
     ``emit`` of the methods is that of the run (or the session) the event belongs to. ``folder`` is
-    where commands run, by default the working directory of now. ``hide`` takes the keys that the
+    where commands run, and what hooks are told as ``cwd``. ``hide`` takes the keys that the
     session knows out of a text; what looks like a key, and the environment's keys, go anyway.
     The methods raise nothing but the cancellation of their caller.
     """
@@ -69,15 +68,15 @@ class Hooks:
         self,
         hooks: Iterable[Hook] = (),
         *,
-        folder: str | os.PathLike[str] | None = None,
+        folder: str | os.PathLike[str] = ".",
         session_id: str = "",
         hide: Callable[[str], str] = _as_it_is,
     ) -> None:
         self._hooks: dict[HookEvent, tuple[Hook, ...]] = {}
         for hook in hooks:
             self._hooks[hook.event] = (*self._hooks.get(hook.event, ()), hook)
-        self._folder = str(Path.cwd() if folder is None else folder)
-        self._session_id = session_id
+        self._folder = os.fspath(folder)
+        self.session_id = session_id
         self._hide_known = hide
         self._told: set[tuple[str, str]] = set()
         self._has_started = False
@@ -149,7 +148,7 @@ class Hooks:
                 continue
             happening = {
                 "event": event,
-                "session_id": self._session_id,
+                "session_id": self.session_id,
                 "cwd": self._folder,
                 **(told or {}),
             }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from ..core.errors import ModelError
 from ..core.events import (
@@ -17,18 +17,18 @@ from ..core.events import (
     MsgThinkingDelta,
     ToolDrafted,
     TurnError,
-    UsageUpdated,
 )
 from ..providers.base import (
     CallProgress,
     CallReady,
+    ModelEvent,
     ModelRequest,
     ReasoningChunk,
     StepEnd,
     TextChunk,
-    Usage,
 )
 from .ports import Ports, Toolset, system_text
+from .spending import CountedCall, usage_event
 from .toolrun import ProposedCall, propose, tool_batch
 
 
@@ -57,6 +57,8 @@ async def run_loop(ports: Ports) -> str:
                 return reason
             continue
         await tool_batch(ports, answer.calls)
+        if ports.final is not None and ports.final.value is not UNSET:
+            return "interrupted" if ports.is_stopped() else "structured_output"
         if ports.handover.wanted is not None:
             return "interrupted" if ports.is_stopped() else "handoff"
     message = f"The run used all of its {ports.max_steps} steps."
@@ -69,41 +71,64 @@ async def model_step(ports: Ports, step: int) -> Answer | None:
 
     None: stopped before, or what was to be asked was taken back.
     """
-    message_id = ports.new_id("a")
-    blocks = _Blocks(ports, message_id)
-    drafts = _Drafts(ports)
-    calls: list[CallReady] = []
-    end: StepEnd | None = None
+    async with ports.purse.call(ports.model, ports.agent_id, ports.emit) as counted:
+        return await _counted_step(ports, step, counted)
+
+
+async def _counted_step(ports: Ports, step: int, counted: CountedCall) -> Answer | None:
     toolset = ports.toolset()
     async with ports.dispatching:
         request = await _next_request(ports, step, toolset)
         if request is None:
             return None
         dispatched = ports.model.stream(request)
+    incoming = _Incoming(ports, counted)
+    blocks = incoming.blocks
     try:
         async with aclosing(dispatched) as stream:
             async for event in stream:
-                if isinstance(event, TextChunk):
-                    blocks.text(event.text)
-                elif isinstance(event, ReasoningChunk):
-                    blocks.thinking(event.text)
-                elif isinstance(event, CallProgress):
-                    drafts.show(event)
-                elif isinstance(event, CallReady):
-                    calls.append(event)
-                else:
-                    end = event
+                incoming.take(event)
+        end = incoming.end
         if end is None:
             raise ModelError("network", "The model's answer ended without its end mark.")
+        counted.is_answered, counted.usage = True, end.usage
+        if end.usage is not None:
+            counted.cost = await ports.purse.spending.cost(end.usage, ports.model.info)
     except BaseException:
         blocks.close()
         if blocks.parts:
-            await _store_answer(ports, step, blocks, (), None, "interrupted")
+            await _store_answer(ports, step, blocks, (), counted, "interrupted")
         raise
     blocks.close()
+    message_id, calls = blocks.message_id, incoming.calls
     proposed = tuple(propose(ports, toolset.tools, message_id, call) for call in calls)
-    await _store_answer(ports, step, blocks, proposed, end.usage, end.reason)
+    await _store_answer(ports, step, blocks, proposed, counted, end.reason)
     return Answer(message_id, proposed, end)
+
+
+class _Incoming:
+    """An answer as it arrives."""
+
+    def __init__(self, ports: Ports, counted: CountedCall) -> None:
+        self.blocks = _Blocks(ports, ports.new_id("a"))
+        self.calls: list[CallReady] = []
+        self.end: StepEnd | None = None
+        self._drafts = _Drafts(ports)
+        self._counted = counted
+
+    def take(self, event: ModelEvent) -> None:
+        if isinstance(event, TextChunk):
+            self._counted.size_chars += len(event.text)
+            self.blocks.text(event.text)
+        elif isinstance(event, ReasoningChunk):
+            self._counted.size_chars += len(event.text)
+            self.blocks.thinking(event.text)
+        elif isinstance(event, CallProgress):
+            self._drafts.show(event)
+        elif isinstance(event, CallReady):
+            self.calls.append(event)
+        else:
+            self.end = event
 
 
 async def _store_answer(
@@ -111,7 +136,7 @@ async def _store_answer(
     step: int,
     blocks: _Blocks,
     calls: tuple[ProposedCall, ...],
-    usage: Usage | None,
+    counted: CountedCall,
     stop_reason: str,
 ) -> None:
     content = [*blocks.parts, *(call.to_wire() for call in calls)]
@@ -119,11 +144,11 @@ async def _store_answer(
         "message": {"id": blocks.message_id, "role": "assistant", "parts": content},
         "stop_reason": stop_reason,
         "step": step,
+        "model": ports.model.info.label,
+        **counted.record(),
     }
-    events: list[Event] = []
-    if usage is not None:
-        data["usage"] = {name: getattr(usage, name) for name in usage.__struct_fields__}
-        events.append(UsageUpdated(model=ports.model.info.label, **data["usage"]))
+    told = usage_event(ports.model, counted)
+    events: list[Event] = [] if told is None else [told]
     for index, call in enumerate(calls, start=blocks.count):
         events += [_call_block(blocks.message_id, index), call.event]
     await ports.commit("message", data, *events)

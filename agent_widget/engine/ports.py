@@ -19,12 +19,14 @@ from ..core.records import RecordKind
 from ..policy.permission import Decision
 from ..providers.base import Model, ToolSpec
 from ..tools.base import MainThread
+from ..tools.final import FinalResult
 from ..tools.registry import Registry
 from .approvals import Asking
 from .handoff import Handover
 from .late import Leavings
 from .permissions import Permissions
 from .prompt import SystemText
+from .spending import RunPurse
 
 
 class Commit(Protocol):
@@ -94,7 +96,10 @@ class Ports(Struct, frozen=True):
     loop: asyncio.AbstractEventLoop
     max_steps: int
     handover: Handover
+    purse: RunPurse
+    final: FinalResult | None
     left: Leavings
+    agent_id: str | None = None
     agent: str | None = None
     depth: int = 0
     agent_runs: AgentRuns = field(default_factory=AgentRuns)

@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import math
 from concurrent.futures import Future
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -20,17 +20,19 @@ class RunResult(Struct, frozen=True):
     """How a run ended.
 
     ``reason`` is completed, handoff, interrupted, error, max_steps, max_output, refusal, abandoned
-    or closed; ``text`` the last answer (also when it was cut short); ``error`` is set for error.
+    or closed; ``text`` the last answer (also when it was cut short); ``error`` is set for error,
+    ``output`` for structured_output: the answer in the shape that was asked for.
     """
 
     run_id: str
     reason: str
     text: str = ""
     error: ErrorView | None = None
+    output: Any = None
 
     @property
     def ok(self) -> bool:
-        return self.reason == "completed"
+        return self.reason in ("completed", "structured_output")
 
     def raise_for_error(self) -> RunResult:
         """This result, or SessionError when the run failed."""

@@ -12,7 +12,7 @@ import contextvars
 from collections.abc import Iterable
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from ..core.errors import ModelError, SessionError
@@ -26,10 +26,12 @@ from ..core.events import (
 )
 from ..core.ids import Clock, IdSource
 from ..core.replay import HARD_ENDS, call_failure, end_events
+from ..policy.budget import NOTICE_SCOPE
 from ..policy.input import Standing, policy_after_run
 from ..policy.permission import Decision
 from ..policy.stop import stop_step
 from ..tools.base import MainThread
+from ..tools.final import MAX_REPAIRS, REMINDER, FinalResult
 from ..view.model import SessionView
 from .approvals import STOPPED, Approvals, Asking
 from .commits import HistoryCommits
@@ -42,6 +44,7 @@ from .ports import Ports
 from .prompt import settled
 from .recorder import HERE
 from .run import ActiveRun, RunResult, Trigger
+from .spending import BudgetExceeded, RunPurse, Spending
 from .staff import Staff
 from .subagents import MAIN
 from .toolrun import left_open
@@ -54,6 +57,8 @@ ABANDON_S: Final = 10.0
 DEFAULT_MAX_STEPS: Final = 50
 
 RESTING: Final = Standing()
+NATURAL_ENDS: Final = ("completed", "structured_output")
+"""Ends after which input that came in meanwhile starts the next run (K05)."""
 
 
 class Surroundings(Struct, frozen=True):
@@ -68,6 +73,8 @@ class Surroundings(Struct, frozen=True):
     clock_ms: Clock
     new_id: IdSource
     commits: HistoryCommits
+    spending: Spending
+    final: FinalResult | None
     max_steps: int = DEFAULT_MAX_STEPS
     abandon_s: float = ABANDON_S
 
@@ -320,6 +327,8 @@ class Runs:
             loop=loop,
             max_steps=around.max_steps,
             handover=Handover(crew.others),
+            purse=RunPurse(around.spending),
+            final=around.final,
             left=Leavings(self.late, run.run_id),
             agent=None if crew.name == MAIN else crew.name,
         )
@@ -329,6 +338,12 @@ class Runs:
             return False
         if self._inputs.waiting_in("steering"):
             return True
+        final = self._around.final
+        if final is not None and final.value is UNSET:
+            final.failures += 1
+            if final.failures <= MAX_REPAIRS:
+                await self._inputs.queue(REMINDER, "steering", "program")
+                return True
         return await self._inputs.use_follow_up(run)
 
     def _unique_call_id(self, vendor_id: str) -> str:
@@ -342,6 +357,8 @@ class Runs:
     async def _drive(self, run: ActiveRun, ports: Ports) -> None:
         """Run to the end and tell how it ended, whatever happens."""
         try:
+            if self._around.final is not None:
+                self._around.final.reset()
             if run.trigger == "carry_over" and not self._inputs.waiting_in("steering"):
                 await self._inputs.use_follow_up(run)
             reason = await run_loop(ports)
@@ -351,6 +368,10 @@ class Runs:
                 await self._around.staff.change("agent_change", lambda crew: crew.handed_to(name))
         except asyncio.CancelledError:
             reason, error = "interrupted", None
+        except BudgetExceeded as reached:
+            reason, error = reached.code, None
+            text = f"{reached.message} {reached.advice}"
+            ports.emit(_notice(NOTICE_SCOPE, reached.code, text))
         except (ModelError, SessionError) as failure:
             reason, error = "error", failure
         except Exception as failure:  # noqa: BLE001  # a bug ends the run, never the session
@@ -390,7 +411,7 @@ class Runs:
         except SessionError:
             # The run is over whether or not this could be written; the person has to see it.
             self._writer.tell(fact()[1])
-        run.carries_over = reason == "completed" and not self._writer.is_closing
+        run.carries_over = reason in NATURAL_ENDS and not self._writer.is_closing
         self.active = None
         if not run.future.done():
             run.future.set_result(self._result(run, reason))
@@ -407,7 +428,10 @@ class Runs:
         view = self._writer.view
         answers = [m for m in view.chat.messages[run.first_message :] if m.role == "assistant"]
         text = next((m.text for m in reversed(answers) if m.text), "")
-        return RunResult(run.run_id, reason, text, view.error if reason == "error" else None)
+        error = view.error if reason == "error" else None
+        final = self._around.final
+        output = None if final is None or final.value is UNSET else final.value
+        return RunResult(run.run_id, reason, text, error, output)
 
 
 def ended_data(

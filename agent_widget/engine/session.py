@@ -12,7 +12,7 @@ import contextlib
 import contextvars
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, NoReturn, get_args
+from typing import Any, Final, NoReturn, get_args
 
 from msgspec import Struct
 
@@ -37,37 +37,41 @@ from ..core.messages import Conversation
 from ..core.records import FORMAT_VERSION, RecordKind
 from ..core.state import SessionState
 from ..core.transcript import session_name
-from ..policy.input import Standing, WhileRunning
+from ..policy.budget import Budget
+from ..policy.events import EventOptions
+from ..policy.input import WhileRunning
 from ..policy.permission import Answer, Decision
 from ..providers.base import Model
+from ..providers.prices import PriceList
 from ..store.base import Owner, SessionInUse, SessionStore
 from ..store.owner import this_process
-from ..tools.base import MainThread
+from ..tools.base import MainThread, Tool
+from ..tools.final import FinalResult
 from ..tools.registry import Registry, register
 from ..view.model import SessionView
 from .approvals import Approvals, AskUser, Attendant
+from .bus import EventStream, Hook, Listener
 from .commits import HistoryCommits, OnHistoryCommit
 from .crew import Crew, crew_of
+from .ending import CLOSE_S, Ending, Receipt
 from .inputcontrol import InputControl
 from .inputs import AtRest, Inputs, clean_text
 from .permissions import Permissions
 from .prompt import System
-from .receipt import Receipt
 from .recovery import recovered
 from .run import ActiveRun
 from .runs import ABANDON_S, DEFAULT_MAX_STEPS, STOP_GRACE_S, NotRunning, Runs, Surroundings
+from .spending import Spending
 from .staff import Staff
 from .subagents import MAIN, Agent
 from .summaries import Summaries
 from .tree import SessionTree
-from .writer import Fact, Listener, Writer
+from .writer import Fact, Writer
 
 __all__ = ["DEFAULT_MAX_STEPS", "STOP_GRACE_S", "Sent", "Session"]
 
 SESSION_READ_ONLY: Final = "It can be read here, and forked."
 READ_ONLY_ADVICE: Final = "Open it again to go on."
-CLOSE_S: Final = 20.0
-"""Closing waits so long: as an abandoned run, and then a store that is busy, may take."""
 
 
 class Sent(Struct, frozen=True):
@@ -105,6 +109,10 @@ class Session:
         on_history_commit: OnHistoryCommit | None = None,
         max_steps: int = DEFAULT_MAX_STEPS,
         abandon_s: float = ABANDON_S,
+        output_type: object = None,
+        budget: Budget | None = None,
+        prices: PriceList | None = None,
+        events: EventOptions | None = None,
         warnings: tuple[str, ...] = (),
     ) -> None:
         self.session_id = session_id or new_id("s")
@@ -112,15 +120,18 @@ class Session:
         self._warnings = warnings
         self._agent_default = while_running
         self._approvals = Approvals(ask_user, attendant, clock_ms)
-        self._writer = Writer(self.session_id, store, clock_ms, new_id)
+        self._writer = Writer(self.session_id, store, clock_ms, new_id, events)
         self.inputs = Inputs(self._writer, clock_ms, new_id)
-        self._control = (InputControl(self.inputs, MAIN, lambda: self.agent),) * input_control
+        final = None if output_type is None else FinalResult(output_type)
+        self._control: tuple[Tool, ...] = () if final is None else (final,)
+        if input_control:
+            self._control = (*self._control, InputControl(self.inputs, MAIN, lambda: self.agent))
         crew = crew_of(model, system, register([*tools, *self._control]), agents)
         self._staff = Staff(crew, self._writer)
-        self._closing: asyncio.Task[None] | None = None
         self._commits = HistoryCommits(on_history_commit, self._tell_commit_failure)
         self._writer.when_lost = self._lost
         self._sending = asyncio.Lock()
+        self.spending = Spending(budget, prices, clock_ms)
         self.runs = Runs(
             Surroundings(
                 writer=self._writer,
@@ -132,12 +143,15 @@ class Session:
                 clock_ms=clock_ms,
                 new_id=new_id,
                 commits=self._commits,
+                spending=self.spending,
+                final=final,
                 max_steps=max_steps,
                 abandon_s=abandon_s,
             )
         )
         summaries = Summaries(self._writer, self.inputs, lambda: self.model)
         self.tree = SessionTree(self._writer, self.runs, summaries, new_id)
+        self._ending = Ending(self._writer, self.runs, self._commits, summaries, self._staff)
         self._new_id = new_id
 
     def __copy__(self) -> NoReturn:
@@ -193,7 +207,23 @@ class Session:
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener(event, view)`` on the engine's thread for each later event."""
         self._require_open()
-        return self._writer.subscribe(listener)
+        return self._writer.bus.subscribe(listener)
+
+    def events(self) -> EventStream:
+        """A reader of its own, for any loop; the first one gets what happened before it, too."""
+        return self._writer.bus.events()
+
+    def register_event_backpressure_hook(self, hook: Hook) -> Callable[[], None]:
+        """Await ``hook(event)`` after the listeners, before the session goes on.
+
+        Returns the way to end that.
+        """
+        hook_id = self._writer.bus.add_hook(hook)
+
+        def remove() -> None:
+            self._writer.bus.remove_hook(hook_id)
+
+        return remove
 
     def attend(self, attendant: Attendant) -> None:
         """Let a widget show the questions that no ``ask_user`` answers."""
@@ -237,27 +267,11 @@ class Session:
         The session is closed when it returns, and ``drain`` tells how far the rest is where that
         took longer than ``timeout_s``. A second call is answered like the first.
         """
-        if self._closing is None:
-            self._writer.is_closing = True
-            self._closing = asyncio.create_task(self._close())
-        receipt = await self.drain(timeout_s)
-        self._tell_end()
-        return receipt
+        return await self._ending.close(timeout_s)
 
     async def drain(self, timeout_s: float = CLOSE_S) -> Receipt:
         """Wait until nothing runs and all is stored, at most so long; also after ``close``."""
-        work = self._closing or asyncio.create_task(self._settle())
-        await asyncio.wait({work}, timeout=timeout_s)
-        pen = self._writer.recorder
-        unsaved = pen.waiting_count
-        if work.done():
-            work.result()
-            status: Literal["completed", "failed"] = "failed" if unsaved else "completed"
-            return Receipt(status, unsaved, problem=pen.read_only or pen.trouble)
-        if work is not self._closing:
-            work.cancel()
-        is_running = self.runs.active is not None or self._commits.is_running
-        return Receipt("timeout", unsaved, is_running, pen.read_only or pen.trouble)
+        return await self._ending.drain(timeout_s)
 
     async def wait_for_idle(self) -> None:
         """Return once nothing runs, and nothing follows by itself from what ran."""
@@ -464,6 +478,7 @@ class Session:
             writer.tell(make()[1])  # it may go on where it is held; what is shown here rests
         elif ended is not None or make()[1]:
             await writer.commit_made(kind, make)
+        self._commits.start_from(self.messages)
         writer.emit(SessionCreated(cwd=cwd))
         count, waiting = len(self.messages), len(self.inputs.waiting)
         writer.emit(SessionResumed(message_count=count, pending_count=waiting))
@@ -484,24 +499,6 @@ class Session:
 
     def _tell_commit_failure(self, text: str) -> None:
         self._writer.emit(_notice("persistence", "on_history_commit", text))
-
-    def _tell_end(self) -> None:
-        self._writer.tell(self.inputs.transition(Standing(is_closed=True))[1])
-        self._writer.end()
-
-    async def _settle(self) -> None:
-        await self.runs.wait_for_idle()
-        await self._commits.drain()
-        await self._writer.recorder.flush()
-
-    async def _close(self) -> None:
-        self.tree.abort_summary()
-        await self.runs.close()
-        await self._commits.drain()
-        await self._writer.recorder.flush()
-        self._tell_end()
-        await self._writer.recorder.close()
-        await self._staff.crew.aclose()
 
 
 def _notice(scope: str, code: str, text: str) -> Event:

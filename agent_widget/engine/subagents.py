@@ -248,6 +248,8 @@ class _NestedRun:
             handover=Handover(refusal=_NO_HANDOFF),
             left=outer.left.within(call_id),
             agent=agent.name,
+            agent_id=call_id,
+            final=None,
             depth=outer.depth + 1,
         )
 

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..core.branch import fork_candidates
 from ..core.errors import SessionError
 from ..core.events import (
     EntryAppended,
@@ -118,6 +119,11 @@ class SessionTree:
         """Whether something was said already where the next message goes."""
         self._is_behind = bool(journal.versions_after(self._writer.recorder.leaf))
         return self._is_behind
+
+    async def user_messages(self) -> tuple[tuple[str, str], ...]:
+        """``(entry id, text)`` of what the user said, on all branches, oldest first (D87)."""
+        self._writer.require_open()
+        return fork_candidates((await self.journal()).tree.entries)
 
     async def navigate(
         self, target: str, *, label: str | None = None, summarize: bool = False

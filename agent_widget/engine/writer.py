@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
@@ -14,13 +13,14 @@ from ..core.errors import SessionClosed
 from ..core.events import Event, SessionEnded, StorageChanged
 from ..core.ids import Clock, IdSource
 from ..core.records import Record, RecordKind
+from ..policy.events import EventOptions
 from ..store.base import SessionStore
 from ..view.model import SessionView
 from ..view.project import project
+from .bus import Bus
 from .recorder import HERE, Here, Recorder
 
 T = TypeVar("T")
-Listener = Callable[[Event, SessionView], None]
 Told = Event | tuple[Event, SessionView]
 """An event, with the view it is folded into where that is not the one before it."""
 Fact = tuple[dict[str, Any], Iterable[Told]]
@@ -32,15 +32,18 @@ _log = logging.getLogger(__name__)
 class Writer:
     """Owns the view of a session; lives on the engine's loop.
 
-    ``view`` is immutable and may be read from any thread. Listeners are called in the order they
-    came, on the engine's thread, for one event after the other; what one raises is logged and
-    reaches neither the others nor the run. ``stream_id`` names this stream of events, in which
-    ``seq`` counts from 0. ``when_lost`` is called when the session can only be read any more;
-    ``is_closing`` says that no new command is taken.
+    ``view`` is immutable and may be read from any thread; events go out on ``bus``. ``stream_id``
+    names this stream of events, in which ``seq`` counts from 0. ``when_lost`` is called when the
+    session can only be read any more; ``is_closing`` says that no new command is taken.
     """
 
     def __init__(
-        self, session_id: str, store: SessionStore, clock_ms: Clock, new_id: IdSource
+        self,
+        session_id: str,
+        store: SessionStore,
+        clock_ms: Clock,
+        new_id: IdSource,
+        events: EventOptions | None = None,
     ) -> None:
         self.session_id = session_id
         self.stream_id = new_id("v")
@@ -54,19 +57,7 @@ class Writer:
         self._clock_ms = clock_ms
         self._seq = 0
         self._lock = asyncio.Lock()
-        self._listeners: dict[object, Listener] = {}
-        self._unpublished: deque[tuple[Event, SessionView]] = deque()
-        self._is_publishing = False
-
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call ``listener(event, view)`` for every later event; returns the way to end that."""
-        key = object()
-        self._listeners[key] = listener
-
-        def unsubscribe() -> None:
-            self._listeners.pop(key, None)
-
-        return unsubscribe
+        self.bus = Bus(events)
 
     def require_open(self) -> None:
         """Raises SessionClosed once the session is being closed."""
@@ -99,7 +90,8 @@ class Writer:
             data, events = make()
             record = await self.recorder.append(kind, data, after)
             self.tell(events)
-            return record
+        await self.bus.relieved()
+        return record
 
     def tell(self, events: Iterable[Told]) -> None:
         """Fold and publish ``events`` in order."""
@@ -120,25 +112,12 @@ class Writer:
         stamped = replace(event, session_id=self.session_id, seq=self._seq, ts=self._clock_ms())
         self._seq += 1
         self.view = project(self.view if view is None else view, stamped)
-        self._unpublished.append((stamped, self.view))
-        if not self._is_publishing:  # else the loop below is at work: a listener made this event
-            self._publish()
+        self.bus.publish(stamped, self.view)
 
     def end(self) -> None:
         """Tell that the session has ended: the last event. Harmless twice."""
         self.emit(SessionEnded())
         self._is_ended = True
-
-    def _publish(self) -> None:
-        self._is_publishing = True
-        try:
-            while self._unpublished:
-                event, view = self._unpublished.popleft()
-                for key in tuple(self._listeners):
-                    if (listener := self._listeners.get(key)) is not None:
-                        _call(listener, event, view)
-        finally:
-            self._is_publishing = False
 
     def _storage_changed(self) -> None:
         self.emit(self.storage_event())
@@ -155,13 +134,6 @@ class Writer:
             waiting_count=pen.waiting_count,
             read_only=pen.read_only,
         )
-
-
-def _call(listener: Listener, event: Event, view: SessionView) -> None:
-    try:
-        listener(event, view)
-    except Exception:  # noqa: BLE001  # a listener is not ours
-        _log.exception("a listener failed on %s", event.type)
 
 
 async def uncancelled(work: Coroutine[Any, Any, T]) -> T:

@@ -93,7 +93,8 @@ class ModelInfo(Struct, frozen=True):
     """What a person sees of a model.
 
     ``label`` is short (``"openai:gpt-5"``); ``notice`` one line with the way out when this is not
-    the model one would expect (the offline model), else None.
+    the model one would expect (the offline model), else None. ``base_url`` is its server, by which
+    its price is known.
     """
 
     provider: str
@@ -101,6 +102,7 @@ class ModelInfo(Struct, frozen=True):
     label: str
     offline: bool = False
     notice: str | None = None
+    base_url: str | None = None
 
 
 @runtime_checkable

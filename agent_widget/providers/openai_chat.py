@@ -88,7 +88,7 @@ class OpenAIChat:
         name = self._options.model
         is_openai = self._url.host == httpx.URL(OPENAI_URL).host
         label = f"openai:{name}" if is_openai else f"{name} at {host_and_port(self._url)}"
-        return ModelInfo("openai-chat", name, label)
+        return ModelInfo("openai-chat", name, label, base_url=str(self._url))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """The answer to ``request``, piece by piece. Raises ModelError.

@@ -15,16 +15,18 @@ from ..engine.prompt import SystemPrompt, SystemText
 from ..engine.runs import DEFAULT_MAX_STEPS
 from ..engine.session import Session
 from ..engine.subagents import Agent, agent_tools
+from ..policy.budget import Budget, budget_option, check_price
 from ..policy.prompt import ApplicationPrompt
-from ..providers.base import Model
+from ..providers.base import Model, ModelInfo
 from ..providers.catalog import resolve_model
+from ..providers.prices import PriceList, TokenPrices
 from ..tools.base import Tool
 from ..tools.notebook import notebook_tools
 from ..tools.registry import Registry, registry_of
 from ..tools.todo import Todo as ToolTodo
 from ..tools.todo import todo_tool
 from .defaults import HELPER, default_system, widget_permissions, workspace_tools
-from .driver import Driver
+from .driver import Driver, clock_ms
 from .keeping import Where, kept_at
 
 GivenTool = Tool | Callable[..., Any]
@@ -53,6 +55,9 @@ class ChatOptions(TypedDict, total=False):
     session_id: str | None
     while_running: WhileRunning | None
     input_control: bool
+    output_type: object
+    budget: Budget | Mapping[str, Any] | None
+    prices: Mapping[str, TokenPrices | Mapping[str, object]] | None
     bare: bool  # no tool and no text but those that are given
 
 
@@ -88,6 +93,9 @@ class Assembly:
         base_url, api_key = options.get("base_url"), options.get("api_key")
         client = resolve_model(model, base_url=base_url, api_key=api_key)
         agents = options.get("agents", (HELPER,))
+        budget, prices = budget_option(options.get("budget")), PriceList(options.get("prices"))
+        for each in (client, *(agent.model for agent in agents if agent.model is not None)):
+            _check_priced(budget, prices, each.info)
         self._own = self._own_tools(options, root)
         self._helpers = agent_tools(agents)
         self._allow = options.get("allow_tools")
@@ -109,6 +117,9 @@ class Assembly:
             max_steps=options.get("max_steps", DEFAULT_MAX_STEPS),
             while_running=while_running,
             input_control=options.get("input_control", False),
+            output_type=options.get("output_type"),
+            budget=budget,
+            prices=prices,
             warnings=(*registry.warnings, *map(str, problems)),
         )
         self.driver = Driver(make, kept, has_ask_user=ask_user is not None)
@@ -133,6 +144,15 @@ class Assembly:
         """Show the plan; called on the thread of the todo tool, when the session is long there."""
         shown = tuple(Todo(item.content, item.status) for item in items)
         self.driver.engine.submit(lambda: self.driver.session.show_todos(shown))
+
+
+def _check_priced(budget: Budget | None, prices: PriceList, info: ModelInfo) -> None:
+    """Refuse a model that a limit in dollars could not limit. Raises InvalidOptions."""
+    if budget is None or budget.max_usd is None or info.offline:
+        return
+    now_ms = clock_ms()
+    currency = prices.currency(info.name, base_url=info.base_url, at_ms=now_ms)
+    check_price(budget, info.label, currency)
 
 
 def _one_ask_user(ask_user: AskUser | None, permission: Mapping[str, Any] | None) -> AskUser | None:

@@ -22,12 +22,12 @@ from msgspec import Struct, field
 
 from ..core.errors import SessionError
 from ..core.events import (
+    BlockStart,
     Event,
     QueueName,
     ToolStarted,
     TurnAborted,
     TurnCompleted,
-    UsageUpdated,
 )
 from ..core.state import SessionState
 from ..core.wire import messages_to_wire
@@ -115,7 +115,7 @@ class ChatSession:
         await self.call(lambda session: session.wait_for_idle())
 
     async def close(self) -> None:
-        """End what runs, then the session; its events end with ``session.ended``. Harmless twice."""
+        """End what runs, then the session: ``session.ended`` is its last event. Harmless twice."""
         await asyncio.to_thread(self.driver.close)
 
     async def call(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:
@@ -158,12 +158,16 @@ class Counters(Struct, frozen=True):
 
 
 class QueryResult(Struct, frozen=True):
-    """How a query ended: ``reason`` and ``text`` as in ``RunResult``, ``messages`` as JSON data."""
+    """How a query ended: ``reason``, ``text`` and ``output`` as in ``RunResult``.
+
+    ``messages`` is the conversation as JSON data.
+    """
 
     reason: str
     text: str
     messages: list[dict[str, Any]]
     usage: UsageView
+    output: Any = None
     counters: Counters = field(default_factory=Counters)
 
 
@@ -186,14 +190,16 @@ class Query:
             raise SessionError("invalid_options", "A query is iterated once. Ask again for more.")
         self._is_begun = True
         chat = await self._assembled()
-        model_calls = tool_calls = 0
+        answers: set[str] = set()
+        tool_calls = 0
         try:
             stream = chat.events()
             run = await chat.send(self._prompt)
             async for event in stream:
                 if event.run_id != run.run_id or event.type in SESSION_ONLY:
                     continue
-                model_calls += isinstance(event, UsageUpdated)
+                if isinstance(event, BlockStart):
+                    answers.add(event.message_id)
                 tool_calls += isinstance(event, ToolStarted)
                 yield event
                 if isinstance(event, TurnCompleted | TurnAborted):
@@ -204,7 +210,8 @@ class Query:
                 ended.text,
                 chat.messages(),
                 chat.view.usage,
-                Counters(model_calls, tool_calls),
+                ended.output,
+                Counters(len(answers), tool_calls),
             )
         finally:
             await asyncio.shield(chat.close())
@@ -228,7 +235,12 @@ class Query:
 
 
 def query(prompt: str, model: str | Model | None = None, **options: Unpack[ChatOptions]) -> Query:
-    """One run with its tool loop. ``prompt`` is what the user says, never the system text."""
+    """One run with its tool loop. ``prompt`` is what the user says, never the system text.
+
+    With ``output_type`` (a pydantic model, another type, or a JSON Schema) the answer is one of
+    that shape, as ``(await query(...).result()).output``: the model is told what does not fit and
+    mends it, a few times; the reason is then ``structured_output``.
+    """
     return Query(prompt, model, options)
 
 

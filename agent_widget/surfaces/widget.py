@@ -12,7 +12,7 @@ import contextvars
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Protocol, Self
 
 import anywidget
 import traitlets
@@ -27,8 +27,10 @@ from ..engine.prompt import SystemText
 from ..engine.run import ActiveRun, RunResult
 from ..engine.session import DEFAULT_MAX_STEPS, Session
 from ..engine.subagents import Agent
+from ..policy.budget import Budget
 from ..policy.prompt import ApplicationPrompt
 from ..providers.base import Model
+from ..providers.prices import TokenPrices
 from ..tools.base import Tool
 from .assembly import Assembly, ChatOptions
 from .chat import Chat
@@ -39,6 +41,13 @@ from .kernel.context import DisplayContext
 from .run import Run
 
 STATIC: Final = Path(__file__).parents[1] / "static"
+
+
+class Assembled(Protocol):
+    """A session that was made elsewhere (``ChatSession``)."""
+
+    @property
+    def assembly(self) -> Assembly: ...
 
 
 class AgentWidget(anywidget.AnyWidget):
@@ -68,6 +77,13 @@ class AgentWidget(anywidget.AnyWidget):
     session and goes on with it if it is there. ``while_running`` says what happens to messages
     sent while the agent works: ``"block"`` (default) or ``"steer"``; with ``input_control`` the
     agent may change that itself.
+    ``budget`` is a ``Budget``, or a mapping of ``max_usd``, ``max_total_tokens`` and
+    ``on_exceeded``; ``prices`` are those of models that are in no list, per million tokens:
+    ``{"my-model": {"input_mtok": 0.25, "output_mtok": 2}}``.
+
+    ``output_type`` is the shape of answers (see ``query``). With ``session``, a ``ChatSession``,
+    the widget shows that one and the other options are not used: code, page and tests drive the
+    same session, which does not end with the widget.
 
     Raises InvalidOptions for a model, tool or option that cannot work, SessionError
     ``session_not_found`` for an unknown ``resume``.
@@ -102,6 +118,10 @@ class AgentWidget(anywidget.AnyWidget):
         session_id: str | None = None,
         while_running: WhileRunning | None = None,
         input_control: bool = False,
+        budget: Budget | Mapping[str, Any] | None = None,
+        prices: Mapping[str, TokenPrices | Mapping[str, object]] | None = None,
+        output_type: object = None,
+        session: Assembled | None = None,
         **unknown: object,
     ) -> None:
         _refuse_unknown(unknown)
@@ -126,15 +146,22 @@ class AgentWidget(anywidget.AnyWidget):
             "session_id": session_id,
             "while_running": while_running,
             "input_control": input_control,
+            "budget": budget,
+            "prices": prices,
+            "output_type": output_type,
         }
-        self._assembly = Assembly(
-            model,
-            options,
-            host_adjudicator=type(self).host_adjudicator,
-            application=lambda: type(self).application_prompt,
+        self._assembly = (
+            Assembly(
+                model,
+                options,
+                host_adjudicator=type(self).host_adjudicator,
+                application=lambda: type(self).application_prompt,
+            )
+            if session is None
+            else session.assembly
         )
         self._driver = self._assembly.driver
-        self._chat = Chat(self._driver, self, is_own=True)
+        self._chat = Chat(self._driver, self, is_own=session is None)
         super().__init__(snapshot=self._chat.first_snapshot())
         self._chat.connect()
 

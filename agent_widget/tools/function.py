@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, get_args, overload
 from msgspec.structs import replace
 
 from ..core.errors import Cancelled, InvalidOptions, ToolFailure
-from .base import CallText, Kind, ToolContext, ToolOutput
+from .base import CallText, Kind, TextBlock, ToolContext, ToolOutput
 from .display import Capture, capturing
 from .docstring import tool_doc
 from .failures import failed_output
@@ -21,6 +21,7 @@ from .truncate import LiveOutput, fitted
 from .worker import Body, Outcome, ends_soon
 
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_LARGE_CHARS: Final = 1_000_000
 Describe: TypeAlias = Callable[[Mapping[str, Any]], CallText]
 
 
@@ -119,7 +120,10 @@ class FunctionTool:
         self, function: Callable[[], Any], capture: Capture, body: Body
     ) -> ToolOutput:
         try:
-            return self._output(await self._outcome(function, capture, body), capture, body)
+            outcome = await self._outcome(function, capture, body)
+            if _is_large(outcome.value):  # writing it to a file takes its time, too
+                return await asyncio.to_thread(self._output, outcome, capture, body)
+            return self._output(outcome, capture, body)
         finally:
             capture.close()
 
@@ -163,6 +167,12 @@ class FunctionTool:
 async def _ended(body: Body, work: asyncio.Task[ToolOutput]) -> None:
     body.stop()
     await ends_soon(work)
+
+
+def _is_large(value: object) -> bool:
+    blocks = value.content if isinstance(value, ToolOutput) else ()
+    chars = sum(len(block.text) for block in blocks if isinstance(block, TextBlock))
+    return chars > _LARGE_CHARS
 
 
 def _captured(piece: Callable[[], Any], capture: Capture) -> Callable[[], Any]:

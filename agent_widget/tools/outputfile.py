@@ -111,8 +111,8 @@ class OutputFile:
 
     @property
     def note(self) -> str | None:
-        """Its size and where it is; None where there is no file."""
-        if self.path is None:
+        """Its size and where it is; None where nothing of it is in a file."""
+        if self.path is None or not self.kept_bytes:
             return None
         is_whole = self.kept_bytes == self.size_bytes
         part = "all of it is" if is_whole else f"its first {self.kept_bytes:,} bytes are"

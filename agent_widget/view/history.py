@@ -53,14 +53,17 @@ def branches_of(journal: Journal, path: Sequence[Record]) -> dict[str, Branch]:
     return found
 
 
-def _usage(calls: Sequence[Mapping[str, int]]) -> UsageView:
-    def total(name: str) -> int:
-        return sum(call.get(name, 0) for call in calls)
-
-    return UsageView(
-        total("input_tokens"),
-        total("output_tokens"),
-        total("cache_read_tokens"),
-        total("cache_write_tokens"),
-        len(calls),
-    )
+def _usage(calls: Sequence[Mapping[str, Any]]) -> UsageView:
+    usage = UsageView()
+    for call in calls:
+        usage = usage.plus(
+            (
+                call.get("input_tokens", 0),
+                call.get("output_tokens", 0),
+                call.get("cache_read_tokens", 0),
+                call.get("cache_write_tokens", 0),
+            ),
+            call.get("amount"),
+            call.get("currency"),
+        )
+    return usage

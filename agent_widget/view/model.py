@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Final, Literal
 
 from msgspec import Struct, field
@@ -77,13 +78,35 @@ class ModelView(Struct, frozen=True):
 
 
 class UsageView(Struct, frozen=True):
-    """Tokens of all model calls so far, sub-agents included."""
+    """Tokens of all model calls so far, sub-agents included.
+
+    ``cost`` is what they cost, a decimal number in ``currency``; None once that is not known of
+    one of them, or when they are paid in several currencies.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     requests: int = 0
+    cost: str | None = "0"
+    currency: str | None = None
+
+    def plus(
+        self, tokens: tuple[int, int, int, int], cost: str | None, currency: str | None
+    ) -> UsageView:
+        """This and one more call; ``tokens`` are the four kinds in the order above."""
+        is_known = self.cost is not None and cost is not None
+        is_known = is_known and self.currency in (None, currency)
+        return UsageView(
+            self.input_tokens + tokens[0],
+            self.output_tokens + tokens[1],
+            self.cache_read_tokens + tokens[2],
+            self.cache_write_tokens + tokens[3],
+            self.requests + 1,
+            format(Decimal(self.cost or 0) + Decimal(cost or 0), "f") if is_known else None,
+            currency if is_known else None,
+        )
 
     @property
     def total_tokens(self) -> int:

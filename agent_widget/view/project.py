@@ -67,7 +67,6 @@ from .model import (
     Phase,
     SessionView,
     StorageView,
-    UsageView,
 )
 
 MARKED_ENDS: Final[Mapping[str, Mark]] = {
@@ -176,7 +175,8 @@ def _stopping(view: SessionView, _event: SessionStopping) -> SessionView:
 
 
 def _ended(view: SessionView, _event: SessionEnded) -> SessionView:
-    return replace(view, phase="closed", question=None, queue=())
+    revision = view.revision + view.can_send  # it counts the changes of can_send
+    return replace(view, phase="closed", can_send=False, revision=revision, question=None, queue=())
 
 
 def _interaction(view: SessionView, event: InteractionChanged) -> SessionView:
@@ -350,14 +350,13 @@ def _block_start(view: SessionView, event: BlockStart) -> SessionView:
 
 
 def _usage(view: SessionView, event: UsageUpdated) -> SessionView:
-    old = view.usage
-    usage = UsageView(
-        old.input_tokens + event.input_tokens,
-        old.output_tokens + event.output_tokens,
-        old.cache_read_tokens + event.cache_read_tokens,
-        old.cache_write_tokens + event.cache_write_tokens,
-        old.requests + 1,
+    tokens = (
+        event.input_tokens,
+        event.output_tokens,
+        event.cache_read_tokens,
+        event.cache_write_tokens,
     )
+    usage = view.usage.plus(tokens, event.cost, event.currency)
     return replace(view, usage=usage)
 
 

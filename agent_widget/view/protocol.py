@@ -243,10 +243,14 @@ class Notice(TypedDict):
 
 
 class Usage(TypedDict):
+    """``cost`` is a decimal number in ``currency``; null where not all of it is known."""
+
     input_tokens: int
     output_tokens: int
     cached_tokens: int
     requests: int
+    cost: str | None
+    currency: str | None
 
 
 class Draft(TypedDict):

@@ -98,6 +98,8 @@ def top_to_wire(view: SessionView) -> wire.Top:
             "output_tokens": usage.output_tokens,
             "cached_tokens": usage.cache_read_tokens,
             "requests": usage.requests,
+            "cost": usage.cost,
+            "currency": usage.currency,
         },
     }
 

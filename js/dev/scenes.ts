@@ -62,7 +62,14 @@ export const viewOf = (items: Message[], fields: Partial<SessionView> = {}): Ses
   todos: [],
   error: null,
   notices: [],
-  usage: { input_tokens: 12_431, output_tokens: 842, cached_tokens: 9_216, requests: 3 },
+  usage: {
+    input_tokens: 3_215,
+    output_tokens: 842,
+    cached_tokens: 9_216,
+    requests: 3,
+    cost: "0.0142",
+    currency: "USD",
+  },
   messages: { first: 0, items },
   ...fields,
 });

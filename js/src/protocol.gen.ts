@@ -205,11 +205,14 @@ export interface Notice {
   message: string;
 }
 
+/** `cost` is a decimal number in `currency`; null where not all of it is known. */
 export interface Usage {
   input_tokens: number;
   output_tokens: number;
   cached_tokens: number;
   requests: number;
+  cost: string | null;
+  currency: string | null;
 }
 
 /** A call whose arguments are still arriving. */

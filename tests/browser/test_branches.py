@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
-from tests.browser.notebook import Notebook, in_both
+from tests.browser.notebook import Notebook
 
 NOT_UNDONE = "What was done before stays done: variables, files and money are not undone"
 
 
-@in_both
 def test_a_message_said_anew_is_a_version_and_its_versions_are_stepped_through(
     notebook: Notebook,
 ) -> None:
@@ -70,6 +70,7 @@ def test_a_message_said_anew_is_a_version_and_its_versions_are_stepped_through(
     expect(chat.messages).to_have_count(6)
 
 
+@pytest.mark.parametrize("notebook", ["notebook"], indirect=True)
 def test_an_editor_open_when_a_run_begins_stops_it_before_it_sends(notebook: Notebook) -> None:
     chat = notebook.chat()
     notebook.run("chat")

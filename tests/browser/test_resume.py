@@ -12,14 +12,14 @@ from tests.browser.chat import Chat
 from tests.browser.host import Host
 from tests.browser.notebook import Notebook
 
-ANALYSIS = """
+TWO_CHATS = """
 import pandas as pd
 from agent_widget import AgentWidget
 df = pd.DataFrame({"price": [1.0, 2.0, 2.5, 9.0]})
-chat = AgentWidget(store="restarted.db", session_id="analysis", while_running="steer")
-chat
+analysis = AgentWidget(store="restarted.db", session_id="analysis")
+counting = AgentWidget(store="restarted.db", session_id="counting", while_running="steer")
+display(analysis, counting)
 """
-SAID = ("plot column", "made = True", "count slowly", "count to 2", "count to 7")
 LAST = """
 from agent_widget import AgentWidget
 chat = AgentWidget(store="held.db", resume="last")
@@ -27,55 +27,58 @@ chat
 """
 
 
-def run_again(notebook: Notebook, cell: int) -> Chat:
-    """Run the cell of the widget in a kernel that knows nothing yet; the view it shows."""
+def run_again(notebook: Notebook, cell: int, count: int = 1) -> list[Chat]:
+    """Run a cell in a kernel that knows nothing yet; the views it shows, all there were."""
     notebook.await_kernel("idle")
-    old = notebook.shown_chats(1)[0].root.element_handle()
+    old = notebook.shown_chats(count)[-1].root.element_handle()
     notebook.rerun(cell)
     notebook.end_of(cell)
     notebook.page.wait_for_function("frame => !frame.isConnected", arg=old)
-    [chat] = notebook.shown_chats(1)
-    chat.await_live()
-    return chat
+    chats = notebook.shown_chats(count)
+    for chat in chats:
+        chat.await_live()
+    return chats
 
 
-def test_a_kernel_restarted_in_the_middle_of_a_run_shows_the_conversation_after_one_cell(
+def test_a_kernel_restarted_in_the_middle_of_runs_shows_the_conversations_after_one_cell(
     notebook: Notebook,
 ) -> None:
-    cell = notebook.start(ANALYSIS)
-    [chat] = notebook.shown_chats(1)
-    chat.await_live()
-    chat.send("plot column price of df")
-    chat.await_question()
-    chat.allow()
-    expect(chat.await_card("done").locator("img")).to_be_visible()
-    chat.await_rest()
-    chat.send("run: made = True")
-    chat.await_question()
+    cell = notebook.start(TWO_CHATS)
+    asking, counting = notebook.shown_chats(2)
+    asking.send("plot column price of df")
+    asking.await_question()
+    asking.allow()
+    expect(asking.await_card("done").locator("img")).to_be_visible()
+    asking.await_rest()
+    asking.send("run: made = True")
+    asking.await_question()
+    counting.send("count slowly to 200")
+    counting.await_text("1, 2,")
+    counting.queue("count to 7", "Alt+Enter")
     notebook.restart_kernel()
-    expect(chat.connection).to_contain_text("The kernel of this chat is gone.")
-    chat = run_again(notebook, cell)
-    expect(chat.said).to_have_count(2)
-    expect(chat.question).to_be_hidden()
-    picture = chat.open_card(0).locator("img")
-    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
-    expect(chat.open_card()).to_contain_text("ended before this call was allowed; it did not run")
-    expect(chat.card()).to_have_attribute("data-state", "cancelled")
+    for chat in (asking, counting):
+        expect(chat.connection).to_contain_text("The kernel of this chat is gone.")
 
-    chat.send("count slowly to 200")
-    chat.await_text("1, 2,")
-    chat.queue("count to 7", "Alt+Enter")
-    notebook.restart_kernel()
-    expect(chat.connection).to_contain_text("The kernel of this chat is gone.")
-    chat = run_again(notebook, cell)
-    expect(chat.said).to_have_count(3)
-    expect(chat.stop_button).to_be_hidden()
-    expect(chat.waiting("After the next run")).to_have_text(["count to 7"])
+    asking, counting = run_again(notebook, cell, 2)
+    expect(asking.said).to_have_count(2)
+    expect(asking.question).to_be_hidden()
+    picture = asking.open_card(0).locator("img")
+    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
+    expect(asking.open_card()).to_contain_text("ended before this call was allowed; it did not run")
+    expect(asking.card()).to_have_attribute("data-state", "cancelled")
+    expect(counting.said).to_have_count(1)
+    expect(counting.stop_button).to_be_hidden()
+    expect(counting.waiting("After the next run")).to_have_text(["count to 7"])
     assert notebook.run("'made' in globals()") == "False"
-    chat.send("count to 2")
-    chat.await_text("7. Done.")
-    chat.await_rest()
-    expect(chat.said).to_have_text([re.compile(words) for words in SAID])
+
+    asking.send("count to 3")
+    counting.send("count to 2")
+    asking.await_text("3. Done.")
+    counting.await_text("7. Done.")
+    said = [re.compile(words) for words in ("count slowly", "count to 2", "count to 7")]
+    expect(counting.said).to_have_text(said)
+    for chat in (asking, counting):
+        chat.await_rest()
 
 
 def test_a_session_held_elsewhere_is_read_only_and_goes_on_when_its_holder_has_gone(
@@ -98,7 +101,7 @@ def test_a_session_held_elsewhere_is_read_only_and_goes_on_when_its_holder_has_g
 
         # Tomorrow: the kernel that held it has ended, the notebook is opened again.
         lab.server.stop_kernel(kernel_of(notebook))
-        reader = run_again(second, cell)
+        [reader] = run_again(second, cell)
         reader.await_text("2. Done.")
         reader.send("count to 3")
         reader.await_text("3. Done.")
@@ -140,4 +143,4 @@ def further_notebook(lab: Host) -> Iterator[Notebook]:
 def kernel_of(notebook: Notebook) -> str:
     """The id of its kernel."""
     sessions = notebook.server.request("GET", "/api/sessions")
-    return next(each["kernel"]["id"] for each in sessions if each["path"] == notebook.path)
+    return next(str(each["kernel"]["id"]) for each in sessions if each["path"] == notebook.path)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.chat import Chat
 from tests.browser.notebook import Notebook, in_both
 
 BEFORE_THE_NEXT_STEP = "Before the next step"
@@ -101,7 +100,12 @@ def test_what_waits_is_listed_edited_removed_and_enters_where_it_was_said_to(
         [
             re.compile(words, re.DOTALL)
             for words in (
-                "begin", "I look around.", "use miles", "I looked.", "plot it in red", "to follow"
+                "begin",
+                "I look around.",
+                "use miles",
+                "I looked.",
+                "plot it in red",
+                "to follow",
             )
         ]
     )

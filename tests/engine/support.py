@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
+from agent_widget.core.errors import SessionError
 from agent_widget.core.events import Event, PermissionRequested
 from agent_widget.core.messages import ToolPart
 from agent_widget.core.records import Record
@@ -45,6 +46,30 @@ def output_text(part: ToolPart) -> str:
     text = part.output["content"][0]["text"]
     assert isinstance(text, str)
     return text
+
+
+def said(case: Case) -> list[str]:
+    """The conversation, each message as ``u:text`` or ``a:text``."""
+    return [f"{message.role[0]}:{message.text}" for message in case.session.messages]
+
+
+def waiting(case: Case) -> list[str]:
+    """The texts of what waits."""
+    return [row.text for row in case.session.inputs.waiting]
+
+
+def asked(model: ScriptedModel) -> list[list[str]]:
+    """The texts of each request."""
+    return [[message.text for message in request.messages] for request in model.requests]
+
+
+async def code_of(work: Awaitable[Any]) -> str | None:
+    """The code with which a command was refused, None when it was not."""
+    try:
+        await work
+    except SessionError as refused:
+        return refused.code
+    return None
 
 
 class Person:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from agent_widget.core.journal import Journal
 from agent_widget.core.messages import Message, ToolPart
 from agent_widget.engine.subagents import Agent, agent_tools
 from agent_widget.providers._parts import result_text
+from agent_widget.store.jsonl import JsonlStore
 from agent_widget.store.memory import MemoryStore
 from agent_widget.testing.doubles import Gate, ScriptedModel, call, text
 from agent_widget.tools import FunctionTool, ImageBlock, TextBlock, bash_tool, notebook_tools
@@ -202,9 +204,7 @@ async def test_a_stopped_command_and_a_stopped_cell_say_so_with_their_output(
     python = next(each for each in notebook_tools() if each.name == "run_python")
     args = {
         "bash": {"command": "echo begun; sleep 60"},
-        "run_python": {
-            "code": "import time\nprint('begun')\nfor _ in range(6000): time.sleep(.01)"
-        },
+        "run_python": {"code": "import time\nprint('begun')\nwhile True: time.sleep(.01)"},
     }[name]
     model = ScriptedModel([[call(name, args, id="w1")], [text("ok")]])
     mode = {"mode": "allow_all"}
@@ -334,3 +334,27 @@ async def test_after_close_nothing_is_written_and_the_next_to_open_says_unknown(
         count = len(await case.records())
     async with opened([], [work.tool], store=store, session_id=session_id, opening=3) as case:
         assert len(await case.records()) == count  # said once
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+async def test_a_picture_of_a_stopped_call_is_kept_beside_the_journal(
+    is_late: bool, tmp_path: Any
+) -> None:
+    picture = b64encode(bytes(range(256)) * 60).decode()
+    output = ToolOutput((ImageBlock("image/png", picture),))
+    work, store = Work(lambda _: output), JsonlStore(tmp_path)
+    async with opened([[call("work", id="w1")]], [work.tool], store=store) as case:
+        if is_late:
+            await work.stopped(case)
+            await work.end(case)
+        else:
+            case.session.subscribe(
+                lambda event, _: work.release.set() if event.type == "session.stopping" else None
+            )
+            await work.stopped(case)
+        card = shown(case)
+        assert card["output"] == [{"type": "image", "mime": "image/png", "data": picture}]
+        session_id = case.session.session_id
+    assert picture not in repr(await store.load(session_id))
+    async with opened([], [work.tool], store=store, session_id=session_id) as case:
+        assert shown(case) == card

@@ -15,7 +15,7 @@ from agent_widget.core.errors import SessionClosed
 from agent_widget.core.events import Event, SessionInfoChanged, Todo
 from agent_widget.core.wire import messages_to_wire
 from agent_widget.engine.commits import HistoryMeta
-from agent_widget.engine.receipt import Receipt
+from agent_widget.engine.ending import Receipt
 from agent_widget.engine.session import Session
 from agent_widget.engine.subagents import Agent
 from agent_widget.policy.input import PolicyChange
@@ -70,6 +70,7 @@ COMMANDS: Final[dict[str, Commanded]] = {
     "tree.label": lambda s: s.tree.label("m", "x"),
     "tree.checkpoint": lambda s: s.tree.checkpoint(),
     "tree.restore": lambda s: s.tree.restore("c"),
+    "tree.user_messages": lambda s: s.tree.user_messages(),
     "tree.fork": lambda s: s.tree.fork(),
 }
 
@@ -311,10 +312,12 @@ async def test_after_each_run_the_host_gets_the_history_and_learns_if_it_was_rew
         assert [history for history, _ in commits] == histories
         assert [meta.rewritten for _, meta in commits] == [False, False, True]
     options: dict[str, Any] = {"store": store, "session_id": case.session.session_id}
-    async with opened([[text("b")]], opening=2, on_history_commit=keep, **options) as again:
+    async with opened([[text("b")]] * 2, opening=2, on_history_commit=keep, **options) as again:
         await again.send("three")
+        run, _ = await again.session.tree.edit(again.session.messages[0].id, "one anew")
+        await asyncio.wrap_future(run.future)
         await again.session.drain()
-        assert (len(commits), commits[-1][1]) == (4, HistoryMeta(rewritten=False))
+        assert [meta.rewritten for _, meta in commits[3:]] == [False, True]
 
 
 async def test_a_host_that_fails_to_keep_a_history_ends_no_run_and_the_person_is_told() -> None:

@@ -14,13 +14,13 @@ import pytest
 from agent_widget import tool
 from agent_widget.core.errors import SessionError
 from agent_widget.core.events import Event, StorageChanged
-from agent_widget.engine.receipt import Receipt
+from agent_widget.engine.ending import Receipt
 from agent_widget.engine.recorder import RETRY_S
 from agent_widget.engine.subagents import Agent
+from agent_widget.store.files import Files
 from agent_widget.store.jsonl import JsonlStore
 from agent_widget.store.urls import open_store
 from agent_widget.testing.doubles import Gate, ScriptedModel, Step, call, text
-from agent_widget.testing.faults import FailingFiles
 from agent_widget.view.model import SessionView
 from tests.engine.stores import NO_SPACE, MoodyStore
 from tests.engine.support import Case, FailingStore, opened
@@ -86,11 +86,23 @@ def test_what_happened_waits_in_order_the_banner_comes_and_goes_and_nobody_does_
     in_virtual_time(live)
 
 
+class Disk(Files):
+    """A disk on which half of what is written still fits while it is full."""
+
+    is_full = False
+
+    def write(self, fd: int, data: bytes | memoryview) -> int:
+        if self.is_full:
+            super().write(fd, data[: len(data) // 2])
+            raise NO_SPACE
+        return super().write(fd, data)
+
+
 async def test_three_runs_without_space_are_all_there_once_there_is_space_again(
     tmp_path: Path,
 ) -> None:
-    files = FailingFiles("short", 10**6)
-    store = JsonlStore(tmp_path, files=files)
+    disk = Disk()
+    store = JsonlStore(tmp_path, files=disk)
     gates = [Gate() for _ in range(3)]
     steps: list[Step] = [[text(f"a{n}"), gate] for n, gate in enumerate(gates)]
     model = ScriptedModel([*steps, [text("b")]])
@@ -99,13 +111,13 @@ async def test_three_runs_without_space_are_all_there_once_there_is_space_again(
         for n, gate in enumerate(gates):
             run = await case.session.send(f"q{n}")
             await gate.reached.wait()
-            files._failing = range(files.calls + 1, 10**9)
+            disk.is_full = True
             gate.open()
             assert (await asyncio.wrap_future(run.future)).ok
             assert case.session.view.storage.trouble is not None
             with pytest.raises(SessionError):
                 await case.session.send("refused")
-            files._failing = range(0)
+            disk.is_full = False
         assert (await case.send("last")).ok
     again = JsonlStore(tmp_path)
     async with opened([], store=again, session_id=session_id, opening=2) as case:

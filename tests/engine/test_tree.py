@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent_widget import tool
-from agent_widget.core.errors import SessionError
+from agent_widget import Handoff, tool
 from agent_widget.core.events import SessionCheckpointed, SessionRestored, TreeNavigated
 from agent_widget.core.journal import Journal
+from agent_widget.engine.subagents import Agent
 from agent_widget.policy.input import PolicyChange
 from agent_widget.store.jsonl import JsonlStore
 from agent_widget.testing.doubles import Gate, ScriptedModel, call, text
 from agent_widget.view.model import Branch
-from tests.engine.support import Case, FailingStore, opened
+from tests.engine.support import Case, FailingStore, asked, code_of, opened, said
 
 pytestmark = pytest.mark.anyio
 
@@ -28,10 +27,6 @@ async def look(name: str) -> str:
     return name
 
 
-def said(case: Case) -> list[str]:
-    return [f"{message.role[0]}:{message.text}" for message in case.session.messages]
-
-
 def users(case: Case) -> list[str]:
     return [message.id for message in case.session.messages if message.role == "user"]
 
@@ -40,23 +35,11 @@ def answers(count: int) -> ScriptedModel:
     return ScriptedModel([[text(f"a{n}")] for n in range(count)])
 
 
-def asked(model: ScriptedModel) -> list[list[str]]:
-    return [[message.text for message in request.messages] for request in model.requests]
-
-
 async def edited(case: Case, message_id: str, words: str) -> str:
     """Say a message anew and wait for the answer; returns the id of the new one."""
     run, new_id = await case.session.tree.edit(message_id, words)
     await asyncio.wrap_future(run.future)
     return new_id
-
-
-async def code_of(work: Awaitable[Any]) -> str | None:
-    try:
-        await work
-    except SessionError as refused:
-        return refused.code
-    return None
 
 
 async def test_an_edited_message_is_a_branch_and_no_request_mixes_two() -> None:
@@ -86,6 +69,8 @@ async def test_an_edited_message_is_a_branch_and_no_request_mixes_two() -> None:
             ["one", "a0", "two", "a1", "three"],
         ]
         assert await code_of(case.session.tree.switch(other, 2)) == "INVALID_INPUT"
+        texts = [words for _, words in await case.session.tree.user_messages()]
+        assert texts == ["one", "two", "two anew", "uno", "due", "three"]
 
 
 async def test_one_goes_back_to_before_a_message_and_says_another_beside_it() -> None:
@@ -293,3 +278,21 @@ async def test_a_reset_starts_over_in_one_record_and_what_was_said_stays_stored(
     options: dict[str, Any] = {"store": store, "session_id": case.session.session_id}
     async with opened([], opening=2, **options) as again:
         assert (said(again), again.session.view.input.waiting) == (["u:new", "a:a1"], ())
+
+
+async def test_after_a_reset_the_sessions_own_agent_answers_also_when_it_is_opened_again() -> None:
+    @tool(read_only=True)
+    def escalate() -> Handoff:
+        """Hand the conversation over."""
+        return Handoff("writer")
+
+    writer = Agent("writer", "Writes.", tools=[look], model=answers(0))
+    model = ScriptedModel([[call("escalate")], [text("own")]])
+    async with opened(model, [escalate], agents=[writer]) as case:
+        await case.send("over")
+        assert case.session.agent == "writer"
+        await case.session.reset()
+        assert case.session.agent == "main"
+    options: dict[str, Any] = {"store": case.store, "session_id": case.session.session_id}
+    async with opened(answers(1), [escalate], agents=[writer], opening=2, **options) as again:
+        assert (again.session.agent, (await again.send("one")).text) == ("main", "a0")

@@ -240,6 +240,8 @@ class SessionMachine(RuleBasedStateMachine):
             self.turn = None
         elif isinstance(event, ToolStarted):
             assert event.run_id not in self.stopped  # I7
+        if event.type == "tool.ended_late":
+            steps_done["late"] += 1
         if event.type == "session.stopping":
             assert event.run_id is not None
             self.stopped.add(event.run_id)
@@ -437,10 +439,11 @@ def test_a_session_keeps_its_invariants_whatever_happens_in_whatever_order() -> 
     run_state_machine_as_test(
         SessionMachine,
         settings=settings(
-            max_examples=260,
+            max_examples=300,
             stateful_step_count=100,
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
         ),
     )
     assert steps_done["steps"] >= 20_000, steps_done
+    assert steps_done["late"] >= 50, steps_done

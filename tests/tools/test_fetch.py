@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,6 +118,14 @@ async def test_text_comes_as_it_is_and_html_as_text(
 ) -> None:
     site.answers["/"] = (200, {"content-type": mime} if mime else {}, body)
     assert (await fetched(site.url)).text_for_model() == text
+
+
+async def test_a_long_page_is_whole_in_a_file_that_is_named(site: Site) -> None:
+    page = "".join(f"{n}\n" for n in range(20_000))
+    site.answers["/"] = (200, {"content-type": "text/plain"}, page.encode())
+    text = (await fetched(site.url)).text_for_model()
+    path = text.rpartition("all of it is in ")[2].removesuffix("]")
+    assert await asyncio.to_thread(Path(path).read_text) == f"{page}\n"
 
 
 @pytest.mark.parametrize(

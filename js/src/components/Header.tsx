@@ -6,14 +6,24 @@ import { useTools } from "../ui-state";
 import { countInWords, refusalInWords, statusInWords, storageInWords } from "../words";
 import { Check, Cross, Hand, More, Spinner, Warning } from "./Icons";
 
+const money = (amount: string, currency: string): string =>
+  new Intl.NumberFormat(undefined, {
+    style: "currency",
+    currency,
+    maximumSignificantDigits: 2,
+  }).format(Number(amount));
+
 function UsageLine({ usage }: { usage: Usage }): VNode {
-  const { input_tokens, output_tokens, cached_tokens, requests } = usage;
-  const whole = `${input_tokens} input tokens (${cached_tokens} from the cache), ${output_tokens} output tokens, ${requests} requests`;
+  const { output_tokens, cached_tokens, requests } = usage;
+  const input = usage.input_tokens + cached_tokens;
+  // Nothing where not all of it is known, and nothing for what is free.
+  const cost = Number(usage.cost) > 0 && usage.currency ? money(usage.cost!, usage.currency) : "";
+  const whole = `${input} input tokens (${cached_tokens} from the cache), ${output_tokens} output tokens, ${requests} requests${cost && `, ${cost}`}`;
   return (
     <span class="usage" title={whole}>
       <span class="sr">{whole}</span>
       <span aria-hidden="true">
-        {countInWords(input_tokens)} in · {countInWords(output_tokens)} out
+        {countInWords(input)} in · {countInWords(output_tokens)} out{cost && ` · ${cost}`}
       </span>
     </span>
   );

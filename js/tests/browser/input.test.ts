@@ -129,6 +129,14 @@ test("what waits is shown in two groups until it is used, and is told politely",
   expect(groups()).toEqual(["After the next run"]);
 });
 
+test("in a chat that is closed, what waits and what was typed can only be read", async () => {
+  const interaction = { can_send: false, revision: 3 };
+  const m = await mounted(view([], { waiting: [soon], phase: "closed", interaction }));
+  expect(m.find(".pending").querySelectorAll("button")).toHaveLength(0);
+  expect(m.find<HTMLTextAreaElement>(".composer textarea").readOnly).toBe(true);
+  expect(m.find(".composer-hint").textContent).toBe("This chat is closed. Run its cell again.");
+});
+
 test("a long waiting message is folded and can be read whole", async () => {
   const m = await mounted(working({ waiting: [{ ...soon, text: "line\n".repeat(9) }] }));
   const height = (): number => m.find(".pending-text").offsetHeight;

@@ -1,0 +1,84 @@
+"""A budget is kept at every model call: of the run, of its retries, of its helpers."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_widget import tool
+from agent_widget.core.journal import Journal
+from agent_widget.engine.subagents import Agent
+from agent_widget.policy.budget import Budget
+from agent_widget.providers.base import Usage
+from agent_widget.providers.prices import PriceList
+from agent_widget.testing.doubles import ScriptedModel, Step, call, end, text
+from agent_widget.view.history import view_of
+from tests.engine.support import opened
+
+pytestmark = pytest.mark.anyio
+
+USED = Usage(100, 50)
+PRICES = PriceList({"scripted": {"input_mtok": 10_000, "output_mtok": 20_000}})
+"""A hundred tokens in and fifty out cost two dollars."""
+
+
+@tool(read_only=True)
+def look() -> str:
+    """Look."""
+    return "seen"
+
+
+def calls(count: int) -> list[Step]:
+    return [[text("t"), call("look"), end("tool_calls", USED)] for _ in range(count)]
+
+
+async def test_at_the_cap_the_run_ends_before_the_next_call_and_the_session_stays_open() -> None:
+    model = ScriptedModel(calls(5))
+    budget = Budget(max_total_tokens=300)
+    async with opened(model, [look], budget=budget) as case:
+        result = await case.send("go")
+        assert (result.reason, len(model.requests)) == ("budget_exceeded", 2)
+        assert case.session.view.phase == "idle"
+        assert [notice.code for notice in case.session.view.notices] == ["budget_exceeded"]
+        assert (await case.send("again")).reason == "budget_exceeded"
+        assert len(model.requests) == 2
+        calls_made = [part for m in case.session.messages for part in m.tool_calls]
+        assert [part.state for part in calls_made] == ["done", "done"]
+
+
+async def test_warn_says_so_once_a_run_and_goes_on() -> None:
+    model = ScriptedModel([*calls(3), [text("done"), end("stop", USED)]])
+    budget = Budget(max_total_tokens=100, on_exceeded="warn")
+    async with opened(model, [look], budget=budget) as case:
+        assert (await case.send("go")).ok
+        assert [notice.code for notice in case.session.view.notices] == ["budget"]
+
+
+async def test_dollars_are_counted_stored_and_shown() -> None:
+    model = ScriptedModel([[text("a"), end("stop", USED)], [text("b"), end("stop", USED)]])
+    budget = Budget(max_usd=2)
+    async with opened(model, budget=budget, prices=PRICES) as case:
+        assert (await case.send("go")).ok
+        usage = case.session.view.usage
+        assert (float(usage.cost or 0), usage.currency) == (2.0, "USD")
+        journal = Journal.of(await case.records())
+        assert view_of(journal, journal.leaf).usage == usage
+        assert (await case.send("more")).reason == "budget_exceeded"
+
+
+async def test_a_call_of_unknown_price_shows_no_cost() -> None:
+    async with opened([[text("a"), end("stop", USED)]]) as case:
+        await case.send("go")
+        assert case.session.view.usage.cost is None
+
+
+async def test_helpers_spend_from_the_same_budget() -> None:
+    helper = Agent("helper", "Helps.", model=ScriptedModel(calls(5)))
+    model = ScriptedModel([[call("delegate_to_helper", {"task": "t"}), end("tool_calls", USED)]])
+    async with opened(model, [look], agents=[helper], budget=Budget(max_total_tokens=300)) as case:
+        result = await case.send("go")
+        assert result.reason == "budget_exceeded"
+        ledger = case.session.spending.ledger
+        assert {name: each.calls for name, each in ledger.by_agent.items()} == {
+            "main": 1,
+            next(name for name in ledger.by_agent if name != "main"): 1,
+        }

@@ -1,0 +1,134 @@
+"""Sessions from code: one question, many runs, the bare loop; one session, several drivers."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from agent_widget import AgentWidget, SessionError, create_session, query, run_agent, tool
+from agent_widget.core.errors import InvalidOptions
+from agent_widget.testing.doubles import Gate, ScriptedModel, Step, call, text
+
+pytestmark = pytest.mark.anyio
+
+
+class Answer(BaseModel):
+    """What is asked for."""
+
+    name: str
+    count: int
+
+
+@tool(read_only=True)
+def look(name: str) -> str:
+    """Look at something."""
+    return f"seen {name}"
+
+
+async def test_a_query_is_the_events_of_one_run_and_its_result() -> None:
+    script: list[Step] = [[text("I look."), call("look", {"name": "x"})], [text("Done.")]]
+    asked = query("go", ScriptedModel(script), tools=[look])
+    types = [event.type async for event in asked]
+    assert types[0] == "input.received"
+    assert types[-1] == "turn.completed"
+    assert not {"session.created", "model.changed", "run.settled"} & {*types}
+    result = await asked.result()
+    assert (result.reason, result.text) == ("completed", "Done.")
+    assert (result.counters.model_calls, result.counters.tool_calls) == (2, 1)
+    assert [message["role"] for message in result.messages] == ["user", "assistant", "assistant"]
+
+
+async def test_a_result_may_be_awaited_alone() -> None:
+    assert (await query("go", ScriptedModel([[text("Hi.")]])).result()).text == "Hi."
+
+
+async def test_leaving_a_query_ends_its_run_and_leaves_nothing() -> None:
+    gate = Gate()
+    model = ScriptedModel([[text("a"), gate, text("b")]])
+    before = asyncio.all_tasks()
+    async for event in query("go", model):
+        if event.type == "msg.text.delta":
+            break
+    gc.collect()
+    for _ in range(1000):
+        if model.is_closed and asyncio.all_tasks() == before:
+            break
+        await asyncio.sleep(0.01)
+    assert model.is_closed
+    assert asyncio.all_tasks() == before
+
+
+async def test_an_option_that_cannot_work_is_the_first_thing_a_query_says() -> None:
+    with pytest.raises(SessionError) as caught:
+        await anext(aiter(query("go", "nope:model")))
+    assert caught.value.code == "assembly_failed"
+    assert "nope:model" in caught.value.message
+
+
+async def test_a_session_serves_many_runs_and_its_events_end_with_its_end() -> None:
+    async with await create_session(ScriptedModel([[text("one")], [text("two")]])) as chat:
+        events = chat.events()
+        assert [(await chat.ask("a")).text, (await chat.ask("b")).text] == ["one", "two"]
+        chat.messages().clear()
+        assert len(chat.messages()) == 4
+    told = [event async for event in events]
+    assert [event.seq for event in told] == list(range(len(told)))
+    assert (told[0].type, told[-1].type) == ("session.created", "session.ended")
+    with pytest.raises(SessionError) as caught:
+        await chat.send("c")
+    assert caught.value.code == "session_closed"
+
+
+async def test_the_bare_loop_gets_what_it_is_given_and_nothing_else() -> None:
+    model = ScriptedModel([[call("look", {"name": "x"})], [text("bare")]])
+    heard: list[str] = []
+    result = await run_agent(
+        "go", model=model, tools=[look], on_event=lambda event: heard.append(event.type)
+    )
+    assert result.text == "bare"
+    assert [spec.name for spec in model.requests[0].tools] == ["look"]
+    assert model.requests[0].system is None
+    assert "tool.completed" in heard
+
+
+async def test_an_answer_of_a_shape_is_checked_mended_and_given_as_a_value() -> None:
+    wrong, right = {"name": "x", "count": "many"}, {"name": "x", "count": 3}
+    model = ScriptedModel(
+        [[text("It is x.")], [call("final_result", wrong)], [call("final_result", right)]]
+    )
+    result = await query("go", model, output_type=Answer).result()
+    assert result.reason == "structured_output"
+    assert result.output == Answer(name="x", count=3)
+    assert len(model.requests) == 3
+
+
+async def test_a_shape_that_never_comes_ends_after_a_few_reminders() -> None:
+    model = ScriptedModel([[text("no")] for _ in range(10)])
+    result = await query("go", model, output_type=list[int]).result()
+    assert (result.reason, result.output, len(model.requests)) == ("completed", None, 4)
+
+
+@pytest.mark.parametrize("shape", [{"type": "integer"}, int])
+async def test_an_answer_that_is_no_object_is_wrapped(shape: Any) -> None:
+    model = ScriptedModel([[call("final_result", {"value": 7})]])
+    assert (await query("go", model, output_type=shape).result()).output == 7
+
+
+async def test_what_is_no_shape_is_refused() -> None:
+    with pytest.raises(InvalidOptions):
+        await create_session(ScriptedModel([]), output_type={"type": "nonsense"})
+
+
+async def test_a_widget_shows_a_session_that_code_drives(tmp_path: Path) -> None:
+    async with await create_session(ScriptedModel([[text("one")], [text("two")]])) as chat:
+        widget = AgentWidget(session=chat)
+        assert (await chat.ask("a")).text == "one"
+        assert (await widget.send("b")).text == "two"
+        assert [message.role for message in widget.messages] == ["user", "assistant"] * 2
+        widget.close()
+        assert chat.view.phase == "idle"  # the session is that of whoever made it
