@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .engine.run import RunResult
     from .engine.subagents import Agent
     from .policy.budget import Budget
+    from .policy.hooks import python_hook
     from .policy.permission import Decision, Question
     from .policy.prompt import ApplicationPrompt
     from .providers.offline import OfflineModel
@@ -62,6 +63,7 @@ _HOMES: Final = {
     "empty_state": ".core",
     "fetch_tool": ".tools.fetch",
     "is_cancelled": ".core",
+    "python_hook": ".policy.hooks",
     "query": ".surfaces.sdk",
     "resumable": ".core",
     "run_agent": ".surfaces.sdk",
@@ -92,6 +94,7 @@ __all__ = [
     "empty_state",
     "fetch_tool",
     "is_cancelled",
+    "python_hook",
     "query",
     "resumable",
     "run_agent",

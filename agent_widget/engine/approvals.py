@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, get_args
 
 from msgspec import Struct
 
 from ..core.errors import SessionError
 from ..core.events import Event, PermissionRequested, QueuedCall, TurnError
 from ..core.ids import Clock
-from ..policy.permission import Decision, Question, read_answer
+from ..policy.permission import Answer, Decision, Question, read_answer
 
 AskUser = Callable[[Question], Any]
 """Host callable, sync or async; see ``policy.permission.read_answer`` for what it may return."""
@@ -162,6 +162,16 @@ class Approvals:
             self._open = None
             attended.cancel()
             clicked.cancel()
+
+
+def decision_in_words(answer: Any, reason: str | None, args: Any, rules: Any) -> Decision:
+    """The decision that a page words so. Raises INVALID_INPUT, INVALID_RULE for what is none."""
+    if answer not in get_args(Answer):
+        raise SessionError("INVALID_INPUT", f"{answer!r} is no answer to a question.")
+    rules = [] if rules is None else rules
+    if not isinstance(rules, list | tuple) or not all(isinstance(r, str) for r in rules):
+        raise SessionError("INVALID_RULE", f"{rules!r} is no list of rules.")
+    return Decision(answer, reason or None, args, tuple(rules))
 
 
 def _attended(task: asyncio.Future[Decision]) -> Decision:

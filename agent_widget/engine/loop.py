@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import UNSET, Struct
 
-from ..core.errors import ModelError
+from ..core.errors import ModelError, SessionError
 from ..core.events import (
     BlockEnd,
     BlockStart,
@@ -27,6 +27,7 @@ from ..providers.base import (
     StepEnd,
     TextChunk,
 )
+from .hooks import HOOK_BLOCKED, Blocked
 from .ports import Ports, Toolset, system_text
 from .spending import CountedCall, usage_event
 from .toolrun import ProposedCall, propose, tool_batch
@@ -71,8 +72,31 @@ async def model_step(ports: Ports, step: int) -> Answer | None:
 
     None: stopped before, or what was to be asked was taken back.
     """
+    await _require_hooks(ports, step)
     async with ports.purse.call(ports.model, ports.agent_id, ports.emit) as counted:
-        return await _counted_step(ports, step, counted)
+        answer = await _counted_step(ports, step, counted)
+    if answer is not None and not ports.is_stopped():
+        await _tell_hooks(ports, step)
+    return answer
+
+
+async def _require_hooks(ports: Ports, step: int) -> None:
+    """Ask the hooks; raises SessionError with the reason of a guard that objects.
+
+    ``dispatching`` is free meanwhile: no Stop waits for a hook.
+    """
+    if ports.is_stopped():
+        return
+    label = ports.model.info.label
+    heard = await ports.hooks.before_model(ports.emit, model=label, step=step, agent=ports.agent)
+    if isinstance(heard, Blocked):
+        raise SessionError(HOOK_BLOCKED, heard.reason)
+
+
+async def _tell_hooks(ports: Ports, step: int) -> None:
+    last, label = ports.conversation().last, ports.model.info.label
+    text = "" if last is None else last.text
+    await ports.hooks.after_model(ports.emit, model=label, step=step, text=text, agent=ports.agent)
 
 
 async def _counted_step(ports: Ports, step: int, counted: CountedCall) -> Answer | None:

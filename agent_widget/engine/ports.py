@@ -23,6 +23,7 @@ from ..tools.final import FinalResult
 from ..tools.registry import Registry
 from .approvals import Asking
 from .handoff import Handover
+from .hooks import Hooks
 from .late import Leavings
 from .permissions import Permissions
 from .prompt import SystemText
@@ -74,7 +75,7 @@ class Ports(Struct, frozen=True):
     a step, ``goes_on`` says whether any is left where the run would end; ``handover`` takes the
     wish that another agent goes on, ``left`` what a cancelled call is still at; ``agent`` names the
     agent whose run this is (None: the session's own), ``depth`` counts how deep it is nested,
-    ``agent_runs`` how many there were.
+    ``agent_runs`` how many there were; ``hooks`` are asked and told.
     """
 
     model: Model
@@ -103,6 +104,7 @@ class Ports(Struct, frozen=True):
     agent: str | None = None
     depth: int = 0
     agent_runs: AgentRuns = field(default_factory=AgentRuns)
+    hooks: Hooks = field(default_factory=Hooks)
 
 
 def system_text(system: SystemText, tools: Registry) -> str | None:

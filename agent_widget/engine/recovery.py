@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.events import Event
+from ..core.events import Event, SessionCreated, SessionResumed
 from ..core.journal import Journal, OpenRun
+from ..core.records import RecordKind
 from ..view.history import view_of
 from ..view.model import SessionView
-from .runs import ended_data, ended_events
+from .commits import HistoryCommits
+from .inputs import Inputs
+from .runs import Runs, ended_data, ended_events
+from .staff import Staff
 from .toolrun import left_open
+from .tree import SessionTree
+from .writer import Fact, Writer
 
 UNKNOWN: Final = (
     "The kernel ended while this call was running. Whether it did its work is not known; it was"
@@ -43,3 +50,39 @@ def _outcomes(view: SessionView, run: OpenRun) -> Iterable[dict[str, Any]]:
             yield {**call, "error_type": "unknown", "message": UNKNOWN}
         else:
             yield {**call, "message": NOT_STARTED}
+
+
+class Resumption(Struct, frozen=True):
+    """The parts of a session that a stored one goes on with."""
+
+    writer: Writer
+    inputs: Inputs
+    staff: Staff
+    runs: Runs
+    tree: SessionTree
+    commits: HistoryCommits
+
+    async def go_on(self, journal: Journal, cwd: str) -> None:
+        """Take up what is stored, close a run that was cut off, and tell; nothing is started."""
+        writer = self.writer
+        self.staff.restore(journal.crew)
+        self.runs.call_ids |= journal.call_ids
+        self.tree.look_ahead(journal)
+        writer.view, ended = recovered(journal, writer.session_id)
+        kind: RecordKind = "notice" if ended is None else "run_ended"
+        data, events = ({"code": "recovered"}, ()) if ended is None else ended
+
+        def make() -> Fact:
+            interaction, told = self.inputs.transition_to_rest()
+            return {**data, "interaction": interaction}, (*events, *told)
+
+        if writer.recorder.read_only is not None:
+            writer.tell(make()[1])  # it may go on where it is held; what is shown here rests
+        elif ended is not None or make()[1]:
+            await writer.commit_made(kind, make)
+        messages = writer.view.chat.messages
+        self.commits.start_from(messages)
+        writer.emit(SessionCreated(cwd=cwd))
+        waiting = len(self.inputs.waiting)
+        writer.emit(SessionResumed(message_count=len(messages), pending_count=waiting))
+        await self.runs.late.give_up(journal)

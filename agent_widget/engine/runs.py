@@ -12,7 +12,7 @@ import contextvars
 from collections.abc import Iterable
 from typing import Any, Final
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Struct, field
 from msgspec.structs import replace
 
 from ..core.errors import ModelError, SessionError
@@ -36,6 +36,7 @@ from ..view.model import SessionView
 from .approvals import STOPPED, Approvals, Asking
 from .commits import HistoryCommits
 from .handoff import Handover
+from .hooks import HOOK_BLOCKED, Blocked, Hooks
 from .inputs import Inputs
 from .late import LateResults, Leavings
 from .loop import run_loop
@@ -77,6 +78,7 @@ class Surroundings(Struct, frozen=True):
     final: FinalResult | None
     max_steps: int = DEFAULT_MAX_STEPS
     abandon_s: float = ABANDON_S
+    hooks: Hooks = field(default_factory=Hooks)
 
 
 class NotRunning(SessionError):
@@ -211,6 +213,8 @@ class Runs:
             self.active.end_reason = "closed"
             self._break_off(self.active)
         await self._is_idle.wait()
+        if self._writer.recorder.read_only is None:
+            await self._around.hooks.session_end(self._writer.emit)
 
     def fail(self, error: SessionError) -> None:
         """End what runs at once, because of ``error``; nothing is stored of that."""
@@ -330,6 +334,7 @@ class Runs:
             purse=RunPurse(around.spending),
             final=around.final,
             left=Leavings(self.late, run.run_id),
+            hooks=around.hooks,
             agent=None if crew.name == MAIN else crew.name,
         )
 
@@ -361,6 +366,7 @@ class Runs:
                 self._around.final.reset()
             if run.trigger == "carry_over" and not self._inputs.waiting_in("steering"):
                 await self._inputs.use_follow_up(run)
+            await self._require_hooks(run, ports)
             reason = await run_loop(ports)
             error = None
             name = ports.handover.wanted
@@ -377,7 +383,19 @@ class Runs:
         except Exception as failure:  # noqa: BLE001  # a bug ends the run, never the session
             message = f"The run failed: {type(failure).__name__}: {failure}"
             reason, error = "error", SessionError("internal", message)
+        if not run.is_stopping:
+            with contextlib.suppress(asyncio.CancelledError):  # a Stop ends what they do, too
+                text = self._result(run, reason).text
+                await ports.hooks.after_run(ports.emit, reason=reason, text=text)
         await self._settle(run, reason, error)
+
+    async def _require_hooks(self, run: ActiveRun, ports: Ports) -> None:
+        """Ask the hooks; raises SessionError with the reason of a guard that objects."""
+        last = ports.conversation().last
+        said = last.text if last is not None and last.role == "user" else ""
+        heard = await ports.hooks.before_run(ports.emit, said, trigger=run.trigger)
+        if isinstance(heard, Blocked):
+            raise SessionError(HOOK_BLOCKED, heard.reason)
 
     async def _settle(self, run: ActiveRun, reason: str, error: SessionError | None) -> None:
         if run.failure is not None:

@@ -12,7 +12,7 @@ import contextlib
 import contextvars
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn, get_args
+from typing import Any, Final, NoReturn
 
 from msgspec import Struct
 
@@ -26,7 +26,6 @@ from ..core.events import (
     SessionCreated,
     SessionInfoChanged,
     SessionReset,
-    SessionResumed,
     Todo,
     TodoUpdated,
     TurnError,
@@ -34,13 +33,14 @@ from ..core.events import (
 from ..core.ids import Clock, IdSource
 from ..core.journal import Journal
 from ..core.messages import Conversation
-from ..core.records import FORMAT_VERSION, RecordKind
+from ..core.records import FORMAT_VERSION
 from ..core.state import SessionState
 from ..core.transcript import session_name
 from ..policy.budget import Budget
 from ..policy.events import EventOptions
 from ..policy.input import WhileRunning
-from ..policy.permission import Answer, Decision
+from ..policy.permission import Decision
+from ..policy.prompt import PromptSummary
 from ..providers.base import Model
 from ..providers.prices import PriceList
 from ..store.base import Owner, SessionInUse, SessionStore
@@ -49,16 +49,17 @@ from ..tools.base import MainThread, Tool
 from ..tools.final import FinalResult
 from ..tools.registry import Registry, register
 from ..view.model import SessionView
-from .approvals import Approvals, AskUser, Attendant
+from .approvals import Approvals, AskUser, Attendant, decision_in_words
 from .bus import EventStream, Hook, Listener
 from .commits import HistoryCommits, OnHistoryCommit
 from .crew import Crew, crew_of
 from .ending import CLOSE_S, Ending, Receipt
+from .hooks import Hooks
 from .inputcontrol import InputControl
 from .inputs import AtRest, Inputs, clean_text
 from .permissions import Permissions
-from .prompt import System
-from .recovery import recovered
+from .prompt import System, SystemPrompt
+from .recovery import Resumption
 from .run import ActiveRun
 from .runs import ABANDON_S, DEFAULT_MAX_STEPS, STOP_GRACE_S, NotRunning, Runs, Surroundings
 from .spending import Spending
@@ -113,11 +114,14 @@ class Session:
         budget: Budget | None = None,
         prices: PriceList | None = None,
         events: EventOptions | None = None,
-        warnings: tuple[str, ...] = (),
+        warnings: tuple[str | TurnError, ...] = (),
+        hooks: Hooks | None = None,
     ) -> None:
         self.session_id = session_id or new_id("s")
         self.permissions = permissions
         self._warnings = warnings
+        self._hooks = Hooks() if hooks is None else hooks
+        self._hooks.session_id = self.session_id
         self._agent_default = while_running
         self._approvals = Approvals(ask_user, attendant, clock_ms)
         self._writer = Writer(self.session_id, store, clock_ms, new_id, events)
@@ -147,10 +151,11 @@ class Session:
                 final=final,
                 max_steps=max_steps,
                 abandon_s=abandon_s,
+                hooks=self._hooks,
             )
         )
         summaries = Summaries(self._writer, self.inputs, lambda: self.model)
-        self.tree = SessionTree(self._writer, self.runs, summaries, new_id)
+        self.tree = SessionTree(self._writer, self.runs, summaries, new_id, self._hooks)
         self._ending = Ending(self._writer, self.runs, self._commits, summaries, self._staff)
         self._new_id = new_id
 
@@ -229,6 +234,12 @@ class Session:
         """Let a widget show the questions that no ``ask_user`` answers."""
         self._approvals.attendant = attendant
 
+    @property
+    def application_prompt(self) -> PromptSummary | None:
+        """Where the system text comes from, as of now; None where it is no text of the session."""
+        system = self._staff.crew.current.system
+        return system.summary if isinstance(system, SystemPrompt) else None
+
     # --- life ----------------------------------------------------------------------------------
 
     async def open(self, owner: Owner | None = None) -> None:
@@ -245,7 +256,10 @@ class Session:
             records = await recorder.open_read_only(f"{in_use.message} {SESSION_READ_ONLY}")
         cwd = str(Path.cwd())
         if records:
-            await self._resume(Journal.of(records), cwd)
+            resumption = Resumption(
+                self._writer, self.inputs, self._staff, self.runs, self.tree, self._commits
+            )
+            await resumption.go_on(Journal.of(records), cwd)
         else:
             header = {"version": FORMAT_VERSION, "session_id": self.session_id, "cwd": cwd}
             await self._writer.commit("header", header, SessionCreated(cwd=cwd))
@@ -256,10 +270,13 @@ class Session:
         self._writer.emit(self.inputs.with_agent_default(self._agent_default))
         mode = PermissionModeChanged(mode=self.permissions.mode, warning=self.permissions.warning)
         self._writer.emit(mode)
-        for text in self._warnings:
-            self._writer.emit(_notice("setup", "setup", text))
+        for each in self._warnings:
+            told = _notice("setup", "setup", each) if isinstance(each, str) else each
+            self._writer.emit(told)
         for notice in self.permissions.notices:
             self._writer.emit(_notice("permission", notice.code, notice.message))
+        if recorder.read_only is None:
+            await self._hooks.session_start(self._writer.emit)
 
     async def close(self, timeout_s: float = CLOSE_S) -> Receipt:
         """Stop what runs, store what waits, tell the end, give all back.
@@ -415,12 +432,7 @@ class Session:
 
         ``args`` go with ``edit``, ``rules`` with ``allow_session`` and ``allow_project``.
         """
-        if answer not in get_args(Answer):
-            raise SessionError("INVALID_INPUT", f"{answer!r} is no answer to a question.")
-        rules = [] if rules is None else rules
-        if not isinstance(rules, list | tuple) or not all(isinstance(r, str) for r in rules):
-            raise SessionError("INVALID_RULE", f"{rules!r} is no list of rules.")
-        decision = Decision(answer, reason or None, args, tuple(rules))
+        decision = decision_in_words(answer, reason, args, rules)
         self.answer(permission_id, decision, is_click=True)
 
     def answer(self, permission_id: str, decision: Decision, *, is_click: bool = False) -> None:
@@ -460,29 +472,6 @@ class Session:
         self._writer.emit(NoticeDismissed(nid=nid))
 
     # --- inside --------------------------------------------------------------------------------
-
-    async def _resume(self, journal: Journal, cwd: str) -> None:
-        self._staff.restore(journal.crew)
-        self.runs.call_ids |= journal.call_ids
-        writer = self._writer
-        self.tree.look_ahead(journal)
-        writer.view, ended = recovered(journal, self.session_id)
-        kind: RecordKind = "notice" if ended is None else "run_ended"
-        data, events = ({"code": "recovered"}, ()) if ended is None else ended
-
-        def make() -> Fact:
-            interaction, told = self.inputs.transition_to_rest()
-            return {**data, "interaction": interaction}, (*events, *told)
-
-        if writer.recorder.read_only is not None:
-            writer.tell(make()[1])  # it may go on where it is held; what is shown here rests
-        elif ended is not None or make()[1]:
-            await writer.commit_made(kind, make)
-        self._commits.start_from(self.messages)
-        writer.emit(SessionCreated(cwd=cwd))
-        count, waiting = len(self.messages), len(self.inputs.waiting)
-        writer.emit(SessionResumed(message_count=count, pending_count=waiting))
-        await self.runs.late.give_up(journal)
 
     async def _change_tools(self, change: Callable[[Crew], Crew]) -> None:
         self._require_open()

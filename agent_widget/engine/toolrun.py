@@ -8,7 +8,6 @@ and somebody or something allowed it.
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -24,7 +23,6 @@ from ..core.events import (
     ToolCompleted,
     ToolErrorType,
     ToolFailed,
-    ToolOutputDelta,
     ToolProgress,
     ToolProposed,
     ToolStarted,
@@ -37,17 +35,19 @@ from ..providers.base import CallReady
 from ..tools.base import CallText, StopSign, TextBlock, Tool, ToolContext, ToolOutput
 from ..tools.registry import Registry
 from .approvals import Asking
+from .hooks import Blocked, HookedCall
+from .livecall import LiveCall
 from .outcome import STOPPED, Outcome, failed, output_to_wire
 from .ports import Ports
-
-LIVE_OUTPUT_CHARS = 64_000
-"""A card's live output stops growing here; the result has head and tail of all of it."""
 
 WAITS_FOR_ITS_TURN = "Waiting for the call before it"
 
 
 class ProposedCall(Struct, frozen=True):
-    """A call the model asked for, looked up and checked: ``refusal`` says why it will not run."""
+    """A call the model asked for, looked up and checked: ``refusal`` says why it will not run.
+
+    ``is_changed`` says that a hook gave it other arguments.
+    """
 
     call_id: str
     name: str
@@ -56,6 +56,7 @@ class ProposedCall(Struct, frozen=True):
     tool: Tool | None = None
     text: CallText = CallText("")
     refusal: tuple[ToolErrorType, str] | None = None
+    is_changed: bool = False
 
     def to_wire(self) -> dict[str, Any]:
         event = self.event
@@ -151,6 +152,12 @@ async def run_call(
     if prepared.args is not call.args and outcome.output is not None:
         outcome = replace(outcome, output=_with_edit(prepared, outcome.output))
     await _finalize(ports, call, outcome, max(0, ports.clock_ms() - started_ms))
+    if not ports.is_stopped():
+        done = outcome.output
+        text = outcome.message if done is None else done.text_for_model()
+        is_error = done is None or done.is_error
+        told = _told(ports, prepared)
+        await ports.hooks.after_tool(ports.emit, told, output=text, is_error=is_error)
 
 
 async def _started(ports: Ports, call: ProposedCall) -> ProposedCall | Outcome:
@@ -171,21 +178,50 @@ async def _prepare(
         return Outcome(error_type=kind, message=message)
     if ports.is_stopped():
         return STOPPED
-    ruling = ports.permissions.ruling(call.tool, call.args)
+    hooked = await _hooked(ports, call, call.tool)
+    if isinstance(hooked, Outcome):
+        return hooked
+    return await _permitted(ports, hooked, call.tool, later)
+
+
+async def _hooked(ports: Ports, call: ProposedCall, tool: Tool) -> ProposedCall | Outcome:
+    """The call as the hooks leave it, or why they do not let it run."""
+    heard = await ports.hooks.before_tool(ports.emit, _told(ports, call))
+    if isinstance(heard, Blocked):
+        return Outcome(error_type="hook_blocked", message=heard.reason)
+    if heard.args is None:
+        return call
+    try:
+        args = dict(tool.validate(heard.args))
+    except InvalidArgs as error:
+        message = f"A hook changed the arguments, and they do not fit any more. {error.message}"
+        return Outcome(error_type="hook_blocked", message=message)
+    return replace(call, args=args, text=tool.describe(args), is_changed=True)
+
+
+def _told(ports: Ports, call: ProposedCall) -> HookedCall:
+    return HookedCall(call.call_id, call.name, call.args, ports.agent)
+
+
+async def _permitted(
+    ports: Ports, call: ProposedCall, tool: Tool, later: tuple[ProposedCall, ...]
+) -> ProposedCall | Outcome:
+    """The call once something or somebody allowed it, or why not."""
+    ruling = ports.permissions.ruling(tool, call.args)
     if ruling.verdict == "deny":
         return await _denied(ports, call, ruling)
     if ruling.verdict == "allow":
         await _decided(ports, call, "allow", ruling.source, ruling.matched_rule)
         return call
     reason = ruling.reason if ruling.source != "mode" else None
-    judgement = await ports.permissions.adjudicated(call.tool, call.args)
+    judgement = await ports.permissions.adjudicated(tool, call.args)
     if judgement is not None:
         if judgement.verdict == "safe":
             await _decided(ports, call, "allow", "adjudicator", reason=judgement.reason)
             return call
         reason = judgement.reason or reason
-    asking = _asking(ports, call, call.tool, reason, later)
-    return await _carry_out(ports, call, call.tool, await ports.ask(asking))
+    asking = _asking(ports, call, tool, reason, later)
+    return await _carry_out(ports, call, tool, await ports.ask(asking))
 
 
 async def _denied(ports: Ports, call: ProposedCall, ruling: Ruling) -> Outcome:
@@ -284,13 +320,14 @@ def _edited(call: ProposedCall, tool: Tool, decision: Decision) -> ProposedCall:
         args = dict(tool.validate(decision.args))
     except InvalidArgs as error:
         raise SessionError("INVALID_ARGS", error.message) from error
-    return replace(call, args=args, text=tool.describe(args))
+    return replace(call, args=args, text=tool.describe(args), is_changed=False)
 
 
 def _with_edit(call: ProposedCall, output: ToolOutput) -> ToolOutput:
     """The output, with what the model has to know: it is not of the call it made."""
     args = msgspec.json.encode(call.args).decode()
-    told = TextBlock(f"The user edited the arguments before the call ran: {args}", "model")
+    who = "A hook" if call.is_changed else "The user"
+    told = TextBlock(f"{who} edited the arguments before the call ran: {args}", "model")
     return replace(output, content=(told, *output.content))
 
 
@@ -309,6 +346,7 @@ async def _decided(
     edited: bool = False,
 ) -> None:
     """Record the decision before anything starts."""
+    edited = edited or call.is_changed
     event = PermissionDecided(
         tool_call_id=call.call_id,
         name=call.name,
@@ -336,7 +374,7 @@ async def _execute(
     ports: Ports, call: ProposedCall, started_ms: int, earlier: tuple[asyncio.Task[None], ...]
 ) -> Outcome:
     assert call.tool is not None
-    live = _LiveCall(ports, call.call_id)
+    live = LiveCall(ports, call.call_id)
     context = ToolContext(
         call_id=call.call_id,
         tool_name=call.name,
@@ -392,55 +430,6 @@ class Delegate(Tool):
     async def run_within(self, ports: Ports, call_id: str, args: dict[str, Any]) -> ToolOutput:
         """Run the sub-agent for that call, inside the surroundings of its caller."""
         raise NotImplementedError
-
-
-class _LiveCall:
-    """Carries a running call's reports from any thread to the engine's loop, gathered per turn."""
-
-    def __init__(self, ports: Ports, call_id: str) -> None:
-        self._ports = ports
-        self._call_id = call_id
-        self._lock = threading.Lock()
-        self._chunks: list[str] = []
-        self._left = LIVE_OUTPUT_CHARS
-        self._progress: list[str | None] = []
-        self._is_scheduled = False
-        self._is_closed = False
-
-    def progress(self, message: str | None) -> None:
-        with self._lock:
-            self._progress = [message]
-            self._schedule()
-
-    def output(self, chunk: str) -> None:
-        with self._lock:
-            chunk = chunk[: self._left]
-            self._left -= len(chunk)
-            if chunk:
-                self._chunks.append(chunk)
-                self._schedule()
-
-    def close(self) -> None:
-        """What comes later, from a thread that goes on, is dropped."""
-        self._flush()
-        self._is_closed = True
-
-    def _schedule(self) -> None:
-        if not self._is_scheduled and not self._is_closed:
-            self._is_scheduled = True
-            self._ports.loop.call_soon_threadsafe(self._flush)
-
-    def _flush(self) -> None:
-        with self._lock:
-            chunks, progress = self._chunks, self._progress
-            self._chunks, self._progress, self._is_scheduled = [], [], False
-        if self._is_closed:
-            return
-        for message in progress:
-            self._ports.emit(ToolProgress(tool_call_id=self._call_id, message=message))
-        if chunks:
-            text = "".join(chunks)
-            self._ports.emit(ToolOutputDelta(tool_call_id=self._call_id, chunk=text))
 
 
 # --- calls that a Stop leaves open -------------------------------------------------------------

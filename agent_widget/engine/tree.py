@@ -33,6 +33,7 @@ from ..view.history import view_of
 from ..view.model import Branch, SessionView
 from ..view.project import project
 from .artifacts import set_aside
+from .hooks import Blocked, Hooks
 from .inputs import clean_text
 from .run import ActiveRun
 from .runs import Place, Runs
@@ -65,11 +66,14 @@ class SessionTree:
     for an id that is not in this session, and STORAGE_ERROR when it could not be stored.
     """
 
-    def __init__(self, writer: Writer, runs: Runs, summaries: Summaries, new_id: IdSource) -> None:
+    def __init__(
+        self, writer: Writer, runs: Runs, summaries: Summaries, new_id: IdSource, hooks: Hooks
+    ) -> None:
         self._writer = writer
         self._summaries = summaries
         self._runs = runs
         self._new_id = new_id
+        self._hooks = hooks
         self._is_behind = False  # what is said next may have versions
 
     async def journal(self) -> Journal:
@@ -135,6 +139,10 @@ class SessionTree:
         ``abort_summary`` ends it, and the leaf stays. Raises ModelError when the summary failed:
         then the leaf stays too.
         """
+        self._runs.require_rest()
+        heard = await self._hooks.before_tree(self._writer.emit, target)
+        if isinstance(heard, Blocked):
+            return Navigated(self._writer.recorder.leaf, is_cancelled=True)
         self._runs.require_rest()
         journal = await self.journal()
         found = journal.entry_of(target)

@@ -15,7 +15,9 @@ from ..engine.prompt import SystemPrompt, SystemText
 from ..engine.runs import DEFAULT_MAX_STEPS
 from ..engine.session import Session
 from ..engine.subagents import Agent, agent_tools
+from ..extend.trust import TrustWarning
 from ..policy.budget import Budget, budget_option, check_price
+from ..policy.hooks import Hook
 from ..policy.prompt import ApplicationPrompt
 from ..providers.base import Model, ModelInfo
 from ..providers.catalog import resolve_model
@@ -25,7 +27,7 @@ from ..tools.notebook import notebook_tools
 from ..tools.registry import Registry, registry_of
 from ..tools.todo import Todo as ToolTodo
 from ..tools.todo import todo_tool
-from .defaults import HELPER, default_system, widget_permissions, workspace_tools
+from .defaults import HELPER, Guarding, default_system, guards, workspace_tools
 from .driver import Driver, clock_ms
 from .keeping import Where, kept_at
 
@@ -55,6 +57,9 @@ class ChatOptions(TypedDict, total=False):
     session_id: str | None
     while_running: WhileRunning | None
     input_control: bool
+    hooks: Iterable[Hook]
+    trust_project_hooks: bool | str
+    on_warning: Callable[[TrustWarning], None] | None
     output_type: object
     budget: Budget | Mapping[str, Any] | None
     prices: Mapping[str, TokenPrices | Mapping[str, object]] | None
@@ -84,13 +89,15 @@ class Assembly:
         kept = kept_at(options.get("store"), options.get("resume"), options.get("session_id"))
         workspace = options.get("workspace", ".")
         root = None if workspace is None else Path(workspace)
-        permissions, problems = widget_permissions(
+        base_url, api_key = options.get("base_url"), options.get("api_key")
+        guarding = Guarding(
             options.get("permission"),
             options.get("adjudicator"),
-            host_adjudicator,
-            root or Path(),
+            tuple(options.get("hooks", ())),
+            options.get("trust_project_hooks", False),
+            options.get("on_warning"),
         )
-        base_url, api_key = options.get("base_url"), options.get("api_key")
+        guarded = guards(guarding, host_adjudicator, root or Path(), _without(api_key))
         client = resolve_model(model, base_url=base_url, api_key=api_key)
         agents = options.get("agents", (HELPER,))
         budget, prices = budget_option(options.get("budget")), PriceList(options.get("prices"))
@@ -112,7 +119,8 @@ class Assembly:
                 append=options.get("system_append"),
                 application=application,
             ),
-            permissions=permissions,
+            permissions=guarded.permissions,
+            hooks=guarded.hooks,
             ask_user=ask_user,
             max_steps=options.get("max_steps", DEFAULT_MAX_STEPS),
             while_running=while_running,
@@ -120,7 +128,7 @@ class Assembly:
             output_type=options.get("output_type"),
             budget=budget,
             prices=prices,
-            warnings=(*registry.warnings, *map(str, problems)),
+            warnings=(*registry.warnings, *guarded.notices),
         )
         self.driver = Driver(make, kept, has_ask_user=ask_user is not None)
 
@@ -144,6 +152,15 @@ class Assembly:
         """Show the plan; called on the thread of the todo tool, when the session is long there."""
         shown = tuple(Todo(item.content, item.status) for item in items)
         self.driver.engine.submit(lambda: self.driver.session.show_todos(shown))
+
+
+def _without(api_key: str | Callable[[], str] | None) -> Callable[[str], str]:
+    """What takes a key that was given as text out of what hooks are told."""
+
+    def hidden(text: str) -> str:
+        return text.replace(api_key, "***") if isinstance(api_key, str) and api_key else text
+
+    return hidden
 
 
 def _check_priced(budget: Budget | None, prices: PriceList, info: ModelInfo) -> None:

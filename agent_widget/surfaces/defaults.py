@@ -4,22 +4,39 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ..core.errors import InvalidOptions
+from ..core.events import TurnError
+from ..engine.hooks import Hooks
 from ..engine.permissions import Adjudicator, Permissions
 from ..engine.subagents import Agent
+from ..extend.hooks import opened_project, user_hooks, warning_event
 from ..extend.settings import ProjectSettings, user_folder, user_rules
+from ..extend.trust import ProjectTrust, TrustWarning
+from ..policy.hooks import Hook
 from ..policy.options import default_dialect, permission_options
-from ..policy.rules import Problem, rules_of
+from ..policy.rules import rules_of
 from ..tools.base import Tool
 from ..tools.bash import bash_tool
 from ..tools.files import file_tools
 from .paths import DiskPaths
+
+
+class Guarding(Struct, frozen=True):
+    """The options of a chat that guard it."""
+
+    permission: Mapping[str, Any] | None = None
+    adjudicator: Adjudicator | Literal[False] | None = None
+    hooks: tuple[Hook, ...] = ()
+    trust_project_hooks: bool | str = False
+    on_warning: Callable[[TrustWarning], None] | None = None
+
 
 SECRET_FILES: Final = (
     "read(**/.env)",
@@ -73,25 +90,44 @@ def workspace_tools(root: Path | None) -> list[Tool]:
     return tools
 
 
-def widget_permissions(
-    option: Mapping[str, Any] | None,
-    adjudicator: Adjudicator | Literal[False] | None,
+class Guards(Struct, frozen=True):
+    """What stands between a call and its work: rules, hooks; and what there is to say of them."""
+
+    permissions: Permissions
+    hooks: Hooks
+    notices: tuple[str | TurnError, ...]
+
+
+def guards(
+    options: Guarding,
     host_adjudicator: Adjudicator | None,
     root: Path,
-) -> tuple[Permissions, tuple[Problem, ...]]:
-    """What lets calls run here: code's own rules, the user's, the project's; and what is wrong."""
-    given = permission_options(option, host_shell=default_dialect(os.name))
+    hide: Callable[[str], str],
+) -> Guards:
+    """The guards of code, of the user's settings, and of the project in ``root``.
+
+    A project may always make things stricter; its hooks and allow rules hold only with trust.
+    """
+    given = permission_options(options.permission, host_shell=default_dialect(os.name))
     user = user_folder()
-    project = ProjectSettings(root, user)
+    project = opened_project(root, ProjectTrust(root, options.trust_project_hooks), user)
     own, own_problems = user_rules(user)
-    shared, shared_problems = project.rules()
+    own_hooks, hook_problems = user_hooks(user)
     secrets = rules_of(ask=SECRET_FILES)
-    options = replace(given, rules=given.rules.joined(own, shared, secrets))
+    rules = given.rules.joined(own, project.rules, secrets)
     permissions = Permissions(
-        options,
+        replace(given, rules=rules),
         DiskPaths(root),
-        project=project,
-        adjudicator=adjudicator,
+        project=ProjectSettings(root, user),
+        adjudicator=options.adjudicator,
         host_adjudicator=host_adjudicator,
     )
-    return permissions, (*own_problems, *shared_problems)
+    hooks = Hooks((*own_hooks, *project.hooks, *options.hooks), folder=project.folder, hide=hide)
+    problems = (*own_problems, *hook_problems, *project.problems)
+    notices: list[str | TurnError] = [str(problem) for problem in dict.fromkeys(problems)]
+    if project.warning is not None:
+        if options.on_warning is None:
+            notices.append(warning_event(project.warning))
+        else:
+            options.on_warning(project.warning)
+    return Guards(permissions, hooks, tuple(notices))

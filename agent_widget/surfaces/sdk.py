@@ -227,8 +227,9 @@ class Query:
         return self._result
 
     async def _assembled(self) -> ChatSession:
+        options: ChatOptions = {**self._options, "trust_project_hooks": False}
         try:
-            return await create_session(self._model, **self._options)
+            return await create_session(self._model, **options)
         except SessionError as error:
             message = f"The query could not be set up: {error.message}"
             raise SessionError("assembly_failed", message, advice=error.advice) from error

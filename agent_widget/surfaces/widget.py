@@ -27,7 +27,9 @@ from ..engine.prompt import SystemText
 from ..engine.run import ActiveRun, RunResult
 from ..engine.session import DEFAULT_MAX_STEPS, Session
 from ..engine.subagents import Agent
+from ..extend.trust import TrustWarning
 from ..policy.budget import Budget
+from ..policy.hooks import Hook
 from ..policy.prompt import ApplicationPrompt
 from ..providers.base import Model
 from ..providers.prices import TokenPrices
@@ -81,6 +83,9 @@ class AgentWidget(anywidget.AnyWidget):
     ``on_exceeded``; ``prices`` are those of models that are in no list, per million tokens:
     ``{"my-model": {"input_mtok": 0.25, "output_mtok": 2}}``.
 
+    ``hooks`` are hooks of code (``python_hook``) beside those of your settings; those of the
+    project run only with ``trust_project_hooks``: True, or the fingerprint of the warning that
+    ``on_warning`` gets (else it is a notice), which holds for exactly that content.
     ``output_type`` is the shape of answers (see ``query``). With ``session``, a ``ChatSession``,
     the widget shows that one and the other options are not used: code, page and tests drive the
     same session, which does not end with the widget.
@@ -120,6 +125,9 @@ class AgentWidget(anywidget.AnyWidget):
         input_control: bool = False,
         budget: Budget | Mapping[str, Any] | None = None,
         prices: Mapping[str, TokenPrices | Mapping[str, object]] | None = None,
+        hooks: Iterable[Hook] = (),
+        trust_project_hooks: bool | str = False,
+        on_warning: Callable[[TrustWarning], None] | None = None,
         output_type: object = None,
         session: Assembled | None = None,
         **unknown: object,
@@ -148,6 +156,9 @@ class AgentWidget(anywidget.AnyWidget):
             "input_control": input_control,
             "budget": budget,
             "prices": prices,
+            "hooks": hooks,
+            "trust_project_hooks": trust_project_hooks,
+            "on_warning": on_warning,
             "output_type": output_type,
         }
         self._assembly = (
