@@ -97,6 +97,7 @@ __all__ = [
     "TurnStarted",
     "UsageUpdated",
     "WhileRunning",
+    "notice",
 ]
 
 BlockType = Literal["text", "thinking", "tool_call"]
@@ -370,6 +371,11 @@ class TurnError(Event, frozen=True, kw_only=True):
     recoverable: bool
     error_kind: str | None = None
     advice: str | None = None
+
+
+def notice(scope: str, code: str, text: str) -> TurnError:
+    """What a person should know and nothing ends by; ``code`` is stable, ``text`` is for people."""
+    return TurnError(scope=scope, message=text, recoverable=True, error_kind=code)
 
 
 class NoticeDismissed(Event, frozen=True, kw_only=True):

@@ -114,6 +114,8 @@ def _admitted(data: Data) -> list[Event]:
     message = data.get("message")
     if message is not None:
         events.append(InputReceived(message_id=message["id"], text=message["text"]))
+    for entry in data.get("context", ()):
+        events += _custom_message(entry)
     events.append(TurnStarted(trigger=data["trigger"]))
     return events
 

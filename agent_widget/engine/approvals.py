@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, get_args
 from msgspec import Struct
 
 from ..core.errors import SessionError
-from ..core.events import Event, PermissionRequested, QueuedCall, TurnError
+from ..core.events import Event, PermissionRequested, QueuedCall, TurnError, notice
 from ..core.ids import Clock
 from ..policy.permission import Answer, Decision, Question, read_answer
 
@@ -204,6 +204,4 @@ def _requested(
 
 def _nobody(question: Question, decision: Decision) -> TurnError:
     message = f"{question.tool} was denied. {decision.reason or NOBODY} {ADVICE}"
-    return TurnError(
-        scope="permission", message=message, recoverable=True, error_kind="nobody_to_ask"
-    )
+    return notice("permission", "nobody_to_ask", message)

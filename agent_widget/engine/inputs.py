@@ -144,7 +144,7 @@ class Inputs:
 
     # --- what waits ----------------------------------------------------------------------------
 
-    async def queue(self, text: str, queue: QueueName, origin: Origin = "user") -> str:
+    async def queue(self, text: object, queue: QueueName, origin: Origin = "user") -> str:
         """Store a message that waits; returns its id.
 
         Raises AtRest when a user's message finds nothing running, INPUT_BLOCKED and the other

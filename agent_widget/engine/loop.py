@@ -16,7 +16,7 @@ from ..core.events import (
     MsgTextDelta,
     MsgThinkingDelta,
     ToolDrafted,
-    TurnError,
+    notice,
 )
 from ..providers.base import (
     CallProgress,
@@ -213,7 +213,7 @@ def _reason_without_calls(ports: Ports, end: StepEnd) -> str:
 
 
 def _notice(ports: Ports, code: str, message: str) -> None:
-    ports.emit(TurnError(scope="model", message=message, recoverable=True, error_kind=code))
+    ports.emit(notice("model", code, message))
 
 
 class _Blocks:

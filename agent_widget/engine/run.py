@@ -13,7 +13,7 @@ from msgspec import Struct
 from ..core.errors import SessionError
 from ..view.model import ErrorView
 
-Trigger = Literal["send", "retry", "carry_over"]
+Trigger = Literal["send", "retry", "carry_over", "program"]
 
 
 class RunResult(Struct, frozen=True):
@@ -70,4 +70,5 @@ class ActiveRun:
         self.is_live = True  # until its end is written: later, nothing of it is
         self.end_reason: str | None = None  # why it was ended from outside, where that has a name
         self.failure: SessionError | None = None  # what made it impossible to go on
+        self.strict: set[str] = set()  # input that may go into this run and into no other
         self.carries_over = False  # it ended by itself: input that came meanwhile starts another

@@ -21,8 +21,8 @@ from ..core.events import (
     RunSettled,
     SessionStopping,
     TreeNavigated,
-    TurnError,
     TurnStarted,
+    notice,
 )
 from ..core.ids import Clock, IdSource
 from ..core.replay import HARD_ENDS, call_failure, end_events
@@ -174,7 +174,7 @@ class Runs:
         except SessionError as refused:
             if self.active is None:  # else a person was faster: it goes into their run
                 message = f"What waits could not be sent: {refused.message}"
-                self._writer.emit(_notice("input", refused.code, message))
+                self._writer.emit(notice("input", refused.code, message))
 
     def require_rest(self) -> None:
         """Raises SESSION_BUSY while a run is under way or the conversation is being summed up,
@@ -272,15 +272,7 @@ class Runs:
             f"The run did not end within {grace_s + self._around.abandon_s:g} s of Stop and was"
             " abandoned. What it started may still be going on."
         )
-        self._writer.emit(
-            TurnError(
-                run_id=run.run_id,
-                scope="stop",
-                message=message,
-                recoverable=True,
-                error_kind="abandoned",
-            )
-        )
+        self._writer.emit(replace(notice("stop", "abandoned", message), run_id=run.run_id))
         await self._end(run, run.end_reason or "abandoned", None)
 
     # --- a run ---------------------------------------------------------------------------------
@@ -338,6 +330,12 @@ class Runs:
             agent=None if crew.name == MAIN else crew.name,
         )
 
+    async def take_back(self, run: ActiveRun) -> None:
+        """Withdraw what was meant for ``run`` alone and was not used by it."""
+        rows = [row.message_id for row in self._inputs.waiting if row.message_id in run.strict]
+        with contextlib.suppress(SessionError):  # not stored: it waits on, which is no loss
+            await self._inputs.withdraw(rows)
+
     async def _goes_on(self, run: ActiveRun) -> bool:
         if run.is_stopping:
             return False
@@ -377,7 +375,7 @@ class Runs:
         except BudgetExceeded as reached:
             reason, error = reached.code, None
             text = f"{reached.message} {reached.advice}"
-            ports.emit(_notice(NOTICE_SCOPE, reached.code, text))
+            ports.emit(notice(NOTICE_SCOPE, reached.code, text))
         except (ModelError, SessionError) as failure:
             reason, error = "error", failure
         except Exception as failure:  # noqa: BLE001  # a bug ends the run, never the session
@@ -434,6 +432,7 @@ class Runs:
         if not run.future.done():
             run.future.set_result(self._result(run, reason))
         self._around.commits.commit(self._writer.view.chat.messages)
+        await self.take_back(run)
         await self.follow_on(run)
         if self.active is None:
             self._rest()
@@ -470,7 +469,3 @@ def ended_data(
 def ended_events(data: dict[str, Any]) -> tuple[Event, ...]:
     """How that record is told."""
     return end_events(data["reason"], data["error"], map(call_failure, data["open_calls"]))
-
-
-def _notice(scope: str, code: str, text: str) -> TurnError:
-    return TurnError(scope=scope, message=text, recoverable=True, error_kind=code)

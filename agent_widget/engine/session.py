@@ -18,7 +18,6 @@ from msgspec import Struct
 
 from ..core.errors import SessionError
 from ..core.events import (
-    Event,
     InputReceived,
     NoticeDismissed,
     PermissionModeChanged,
@@ -29,6 +28,7 @@ from ..core.events import (
     Todo,
     TodoUpdated,
     TurnError,
+    notice,
 )
 from ..core.ids import Clock, IdSource
 from ..core.journal import Journal
@@ -52,6 +52,7 @@ from ..view.model import SessionView
 from .approvals import Approvals, AskUser, Attendant, decision_in_words
 from .bus import EventStream, Hook, Listener
 from .commits import HistoryCommits, OnHistoryCommit
+from .context import Context, appended
 from .crew import Crew, crew_of
 from .ending import CLOSE_S, Ending, Receipt
 from .hooks import Hooks
@@ -155,6 +156,7 @@ class Session:
             )
         )
         summaries = Summaries(self._writer, self.inputs, lambda: self.model)
+        self.context = Context(self._writer, self.inputs, self.runs, new_id)
         self.tree = SessionTree(self._writer, self.runs, summaries, new_id, self._hooks)
         self._ending = Ending(self._writer, self.runs, self._commits, summaries, self._staff)
         self._new_id = new_id
@@ -271,10 +273,10 @@ class Session:
         mode = PermissionModeChanged(mode=self.permissions.mode, warning=self.permissions.warning)
         self._writer.emit(mode)
         for each in self._warnings:
-            told = _notice("setup", "setup", each) if isinstance(each, str) else each
+            told = notice("setup", "setup", each) if isinstance(each, str) else each
             self._writer.emit(told)
-        for notice in self.permissions.notices:
-            self._writer.emit(_notice("permission", notice.code, notice.message))
+        for said in self.permissions.notices:
+            self._writer.emit(notice("permission", said.code, said.message))
         if recorder.read_only is None:
             await self._hooks.session_start(self._writer.emit)
 
@@ -327,7 +329,14 @@ class Session:
             received = InputReceived(message_id=message_id, text=text)
             data = {"message": {"id": message_id, "role": "user", "text": text}}
             place = await self.tree.place_of_next(message_id)
-            run = await self.runs.admit("send", data, context, received, place=place)
+            added = self.context.taken()
+            told = (received, *map(appended, added))
+            try:
+                whole = {**data, "context": added} if added else data
+                run = await self.runs.admit("send", whole, context, *told, place=place)
+            except SessionError:
+                self.context.put_back(added)
+                raise
             return Sent(run, message_id)
 
     async def prompt(self, text: Any, while_running: QueueName | None = None) -> ActiveRun:
@@ -457,7 +466,7 @@ class Session:
         own = register([*tools, *self._control])
         await self._change_tools(lambda crew: crew.refreshed(own))
         for text in tools.warnings:
-            self._writer.emit(_notice("setup", "setup", text))
+            self._writer.emit(notice("setup", "setup", text))
 
     async def show_todos(self, items: tuple[Todo, ...]) -> None:
         """Replace the plan that the view shows."""
@@ -487,8 +496,4 @@ class Session:
         self.runs.fail(SessionError("session_in_use", reason, advice=READ_ONLY_ADVICE))
 
     def _tell_commit_failure(self, text: str) -> None:
-        self._writer.emit(_notice("persistence", "on_history_commit", text))
-
-
-def _notice(scope: str, code: str, text: str) -> Event:
-    return TurnError(scope=scope, message=text, recoverable=True, error_kind=code)
+        self._writer.emit(notice("persistence", "on_history_commit", text))

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..core.errors import SessionError
-from ..core.events import Event, TurnError, UsageUpdated
+from ..core.events import Event, UsageUpdated, notice
 from ..core.ids import Clock
 from ..core.usage import Cost, Ledger, ModelCall, Usage, estimated_tokens
 from ..policy.budget import (
@@ -132,11 +132,7 @@ class RunPurse(Struct):
         if warning is not None:
             self.is_warned = True
             text = f"{warning.message} {warning.advice}"
-            emit(
-                TurnError(
-                    scope=NOTICE_SCOPE, message=text, recoverable=True, error_kind=NOTICE_SCOPE
-                )
-            )
+            emit(notice(NOTICE_SCOPE, NOTICE_SCOPE, text))
         reservation = self.spending.begin()
         counted = CountedCall()
         try:

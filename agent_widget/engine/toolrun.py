@@ -26,7 +26,7 @@ from ..core.events import (
     ToolProgress,
     ToolProposed,
     ToolStarted,
-    TurnError,
+    notice,
 )
 from ..core.state import SessionState
 from ..policy.options import Ruling
@@ -289,7 +289,7 @@ async def _carry_out(
             except (OSError, SessionError) as error:
                 # The call itself was allowed; that the rule could not be kept must be seen.
                 text = f"The rule could not be written: {error}"
-                ports.emit(_notice("rule_not_written", text))
+                ports.emit(notice("permission", "rule_not_written", text))
     await _decided(ports, call, "allow", decision.source)
     return call
 
@@ -329,10 +329,6 @@ def _with_edit(call: ProposedCall, output: ToolOutput) -> ToolOutput:
     who = "A hook" if call.is_changed else "The user"
     told = TextBlock(f"{who} edited the arguments before the call ran: {args}", "model")
     return replace(output, content=(told, *output.content))
-
-
-def _notice(code: str, message: str) -> TurnError:
-    return TurnError(scope="permission", message=message, recoverable=True, error_kind=code)
 
 
 async def _decided(
