@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Final
 
 from msgspec import UNSET, Struct
 
@@ -18,6 +19,8 @@ from ..core.events import (
     ToolDrafted,
     notice,
 )
+from ..core.messages import Conversation
+from ..policy.loops import CallOutcome, LoopLimits, Progress
 from ..providers.base import (
     CallProgress,
     CallReady,
@@ -31,6 +34,8 @@ from .hooks import HOOK_BLOCKED, Blocked
 from .ports import Ports, Toolset, system_text
 from .spending import CountedCall, usage_event
 from .toolrun import ProposedCall, propose, tool_batch
+
+LIMITS: Final = LoopLimits()
 
 
 class Answer(Struct, frozen=True):
@@ -47,6 +52,7 @@ async def run_loop(ports: Ports) -> str:
     Raises ModelError when a model call fails. Cancellation ends it between or inside steps; text
     received so far is stored either way.
     """
+    progress = Progress()
     for step in range(ports.max_steps):
         answer = await model_step(ports, step)
         if answer is None:
@@ -62,9 +68,21 @@ async def run_loop(ports: Ports) -> str:
             return "interrupted" if ports.is_stopped() else "structured_output"
         if ports.handover.wanted is not None:
             return "interrupted" if ports.is_stopped() else "handoff"
+        progress = progress.after_calls(_outcomes(ports.conversation()))
+        stuck = progress.stuck(LIMITS)
+        if stuck is not None:
+            _notice(ports, stuck.reason, f"{stuck.message} {stuck.advice}")
+            return stuck.reason
     message = f"The run used all of its {ports.max_steps} steps."
     _notice(ports, "max_steps", f"{message} Send a message to go on.")
     return "max_steps"
+
+
+def _outcomes(conversation: Conversation) -> Iterable[CallOutcome]:
+    """How the calls of the last answer ended."""
+    last = conversation.last
+    for call in () if last is None else last.tool_calls:
+        yield CallOutcome(call.name, call.input, call.state != "done")
 
 
 async def model_step(ports: Ports, step: int) -> Answer | None:

@@ -19,9 +19,10 @@ Trigger = Literal["send", "retry", "carry_over", "program"]
 class RunResult(Struct, frozen=True):
     """How a run ended.
 
-    ``reason`` is completed, handoff, interrupted, error, max_steps, max_output, refusal, abandoned
-    or closed; ``text`` the last answer (also when it was cut short); ``error`` is set for error,
-    ``output`` for structured_output: the answer in the shape that was asked for.
+    ``reason`` is completed, structured_output, handoff, interrupted, error, max_steps, max_output,
+    refusal, failing_call, budget_exceeded, abandoned or closed; ``text`` the last answer (also
+    when it was cut short); ``error`` is set for error, ``output`` for structured_output: the
+    answer in the shape that was asked for.
     """
 
     run_id: str

@@ -423,3 +423,15 @@ async def test_an_unchanged_set_of_tools_is_the_same_object_at_every_request() -
         await case.send("one")
         await case.send("two")
         assert all(request.tools is model.requests[0].tools for request in model.requests)
+
+
+async def test_a_run_that_only_repeats_a_failing_call_ends_and_says_so() -> (
+    None
+):
+    model = ScriptedModel([[call("look", {"name": 1, "count": "x"})] for _ in range(20)])
+    async with opened(model, [look]) as case:
+        result = await case.send("go")
+        assert result.reason == "failing_call"
+        assert len(model.requests) == 5
+        assert case.session.view.notices[0].code == "failing_call"
+        assert "look failed 5 times" in case.session.view.notices[0].message
