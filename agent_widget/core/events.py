@@ -14,6 +14,7 @@ from typing import Literal
 from msgspec import Struct
 
 from .envelope import Event
+from .messages import Json
 from .toolevents import (
     AgentCompleted,
     AgentProgress,
@@ -46,6 +47,7 @@ __all__ = [
     "EntryAppended",
     "Event",
     "EventsDropped",
+    "HistoryLoaded",
     "HookBlocked",
     "HookCompleted",
     "HookTriggered",
@@ -290,6 +292,13 @@ class InputWithdrawn(Event, frozen=True, kw_only=True):
 
     type = "input.withdrawn"
     message_ids: tuple[str, ...]
+
+
+class HistoryLoaded(Event, frozen=True, kw_only=True):
+    """The conversation begins with messages of elsewhere, taken as they are (JSON data)."""
+
+    type = "session.history.loaded"
+    history: Json
 
 
 class EntryAppended(Event, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from .events import (
     BlockType,
     EntryAppended,
     Event,
+    HistoryLoaded,
     InputApplied,
     InputReceived,
     MsgTextDelta,
@@ -45,6 +46,8 @@ HARD_ENDS: Final = frozenset(
     {"interrupted", "error", "abandoned", "closed", "recovered", "budget_exceeded"}
 )
 """Reasons for which a run is told as aborted; after any other it ended by itself."""
+PRELOAD: Final = "preload"
+"""The type of a ``custom`` record: messages of elsewhere that the conversation begins with."""
 LATE_RESULT: Final = "late_result"
 """The type of a ``custom`` record: what became of a call that went on after its run."""
 
@@ -225,6 +228,8 @@ def _ended(data: Data) -> list[Event]:
 def _custom(data: Data) -> list[Event]:
     if data["custom_type"] == LATE_RESULT:
         return [late_end(data)]
+    if data["custom_type"] == PRELOAD:
+        return [HistoryLoaded(history=data["data"])]
     if data["custom_type"] != "todos":
         return []
     items = tuple(Todo(item["content"], item["status"]) for item in data["data"])

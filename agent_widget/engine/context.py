@@ -11,8 +11,10 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ..core.errors import SessionError
-from ..core.events import EntryAppended, QueueName
+from ..core.events import EntryAppended, HistoryLoaded, QueueName
 from ..core.ids import IdSource
+from ..core.replay import PRELOAD
+from ..core.wire import messages_from_wire, messages_to_wire
 from .inputs import AtRest, Inputs, clean_text
 from .run import ActiveRun
 from .runs import Runs
@@ -115,6 +117,26 @@ class Context:
         if not run.is_live:
             await self._runs.take_back(run)
         return InputReceipt("accepted", message_id, run.run_id)
+
+    async def preload(self, messages: object) -> None:
+        """Begin the conversation with messages of elsewhere, as they are: no pairs are mended.
+
+        ``messages`` is JSON data, as ``ChatSession.messages()`` gives it. Raises INVALID_INPUT for
+        what is no list of messages, SESSION_BUSY when something was said here already.
+        """
+        try:
+            history = messages_to_wire(messages_from_wire(messages))
+        except SessionError as error:
+            raise SessionError("INVALID_INPUT", error.message, advice=error.advice) from error
+
+        def make() -> Fact:
+            self._runs.require_rest()
+            if len(self._writer.view.chat.messages):
+                raise SessionError("SESSION_BUSY", "This conversation has messages already.")
+            data = {"custom_type": PRELOAD, "data": history}
+            return data, (HistoryLoaded(history=history),)
+
+        await self._writer.commit_made("custom", make)
 
     def taken(self) -> list[dict[str, Any]]:
         """What waited for the next run; it waits no more."""

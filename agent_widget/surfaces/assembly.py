@@ -60,6 +60,7 @@ class ChatOptions(TypedDict, total=False):
     hooks: Iterable[Hook]
     trust_project_hooks: bool | str
     on_warning: Callable[[TrustWarning], None] | None
+    messages: Sequence[Mapping[str, Any]]
     output_type: object
     budget: Budget | Mapping[str, Any] | None
     prices: Mapping[str, TokenPrices | Mapping[str, object]] | None
@@ -131,6 +132,8 @@ class Assembly:
             warnings=(*registry.warnings, *guarded.notices),
         )
         self.driver = Driver(make, kept, has_ask_user=ask_user is not None)
+        if history := options.get("messages", ()):
+            self.driver.command(lambda: self.driver.session.context.preload([*history]))
 
     def registry_with(self, given: Iterable[GivenTool]) -> Registry:
         """All tools of the session when ``given`` are those of code."""

@@ -141,7 +141,8 @@ async def create_session(
 ) -> ChatSession:
     """A session for many runs. Options are those of ``AgentWidget``.
 
-    Raises InvalidOptions for what cannot work, ``session_not_found`` for an unknown ``resume``.
+    ``messages`` (as ``ChatSession.messages()`` gives them) are what a new one begins with. Raises
+    InvalidOptions for what cannot work, ``session_not_found`` for an unknown ``resume``.
     """
     return ChatSession(await asyncio.to_thread(_assembly, model, options))
 

@@ -30,6 +30,7 @@ BUSY_PHASES: Final = frozenset(
     {"preparing", "streaming", "tooling", "awaiting_confirmation", "retrying", "compacting"}
     | {"stopping"}
 )
+STREAMING_PHASES: Final = frozenset({"streaming", "tooling", "awaiting_confirmation", "stopping"})
 Mark = Literal["stopped", "incomplete", "failed"]
 MAX_NOTICES: Final = 20
 
@@ -255,6 +256,30 @@ class SessionView(Struct, frozen=True):
     @property
     def is_busy(self) -> bool:
         return self.phase in BUSY_PHASES
+
+    @property
+    def is_idle(self) -> bool:
+        """No run is under way, retries and what follows from it included."""
+        return not self.is_busy
+
+    @property
+    def is_streaming(self) -> bool:
+        """A model or a tool is at work; false in a back-off and in a compaction (K16)."""
+        return self.phase in STREAMING_PHASES
+
+    @property
+    def is_compacting(self) -> bool:
+        return self.phase == "compacting"
+
+    @property
+    def is_retrying(self) -> bool:
+        """The run waits before it asks its model again."""
+        return self.phase == "retrying"
+
+    @property
+    def is_summarizing(self) -> bool:
+        """What a branch leaves behind is being summed up."""
+        return self.phase == "summarizing"
 
     @property
     def can_stop(self) -> bool:

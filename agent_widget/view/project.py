@@ -7,11 +7,13 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from ..core.errors import SessionError
 from ..core.events import (
     BlockStart,
     EntryAppended,
     Event,
     EventsDropped,
+    HistoryLoaded,
     HookBlocked,
     HookCompleted,
     HookTriggered,
@@ -54,6 +56,7 @@ from ..core.feed import actions_of
 from ..core.messages import Conversation, user_message
 from ..core.reducer import session_reducer
 from ..core.state import SessionState
+from ..core.wire import messages_from_wire
 from .blocks import with_block, without_block
 from .callrows import CALL_ROWS, asked_to_stop, in_phase
 from .model import (
@@ -251,6 +254,14 @@ def _applied(view: SessionView, event: InputApplied) -> SessionView:
     return replace(view, chat=SessionState.of(conversation, "streaming"), steered=steered)
 
 
+def _loaded(view: SessionView, event: HistoryLoaded) -> SessionView:
+    try:
+        messages = messages_from_wire(event.history)
+    except SessionError:  # of another version: what it cannot say is not shown
+        return view
+    return replace(view, chat=SessionState.of(messages, view.chat.status))
+
+
 def _noted(view: SessionView, event: EntryAppended) -> SessionView:
     conversation = view.chat.messages.appended(user_message(event.message_id, event.text))
     chat = SessionState.of(conversation, view.chat.status, view.chat.error)
@@ -373,6 +384,7 @@ _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     InputChanged: _input_changed,
     InputApplied: _applied,
     EntryAppended: _noted,
+    HistoryLoaded: _loaded,
     InputWithdrawn: _withdrawn,
     InputPolicyChanged: _policy,
     SessionInfoChanged: _named,

@@ -13,6 +13,7 @@ from ..core.events import (
     EntryAppended,
     Event,
     EventsDropped,
+    HistoryLoaded,
     HookBlocked,
     HookCompleted,
     HookTriggered,
@@ -192,6 +193,10 @@ def _withdrawn(event: InputWithdrawn) -> str:
     return f"{counted(len(event.message_ids), 'waiting message')} taken back"
 
 
+def _history(_event: HistoryLoaded) -> str:
+    return "The conversation begins with messages of elsewhere"
+
+
 def _entry(event: EntryAppended) -> str:
     return f"Context of kind {quoted(event.kind)} was added: {quoted(event.text)}"
 
@@ -331,6 +336,7 @@ SENTENCES: Final[Mapping[type[Event], Callable[[Any], str]]] = {
     InputApplied: _applied,
     InputWithdrawn: _withdrawn,
     EntryAppended: _entry,
+    HistoryLoaded: _history,
     InputPolicyChanged: _policy,
     TurnStarted: _started,
     TurnCompleted: _completed,

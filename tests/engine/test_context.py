@@ -8,6 +8,7 @@ import pytest
 
 from agent_widget.core.errors import SessionError
 from agent_widget.core.journal import Journal
+from agent_widget.core.wire import messages_to_wire
 from agent_widget.policy.input import PolicyChange
 from agent_widget.testing.doubles import Gate, ScriptedModel, text
 from agent_widget.view.history import view_of
@@ -107,3 +108,30 @@ async def test_a_run_that_takes_no_input_rejects_it() -> None:
         assert receipt.reason.code == "INPUT_BLOCKED"
         gate.open()
         await asyncio.wrap_future(run.future)
+
+
+async def test_a_conversation_may_begin_with_messages_of_elsewhere_as_they_are() -> None:
+    open_call = {"type": "tool", "id": "c1", "name": "look", "input": {}, "state": "running"}
+    history = [
+        {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "before"}]},
+        {"id": "a1", "role": "assistant", "parts": [open_call]},
+    ]
+    model = ScriptedModel([[text("after")]])
+    async with opened(model) as case:
+        await case.session.context.preload(history)
+        assert messages_to_wire(case.session.messages) == history
+        await case.send("now")
+        assert [message.id for message in model.requests[0].messages][:2] == ["u1", "a1"]
+        await stored_is_live(case)
+        with pytest.raises(SessionError) as caught:
+            await case.session.context.preload(history)
+        assert caught.value.code == "SESSION_BUSY"
+
+
+async def test_what_is_no_list_of_messages_is_refused_by_name() -> None:
+    async with opened([]) as case:
+        with pytest.raises(SessionError) as caught:
+            await case.session.context.preload([{"id": "u1", "role": "robot", "parts": []}])
+        assert caught.value.code == "INVALID_INPUT"
+        assert "robot" in caught.value.message
+        assert await case.kinds() == ["header"]

@@ -425,9 +425,7 @@ async def test_an_unchanged_set_of_tools_is_the_same_object_at_every_request() -
         assert all(request.tools is model.requests[0].tools for request in model.requests)
 
 
-async def test_a_run_that_only_repeats_a_failing_call_ends_and_says_so() -> (
-    None
-):
+async def test_a_run_that_only_repeats_a_failing_call_ends_and_says_so() -> None:
     model = ScriptedModel([[call("look", {"name": 1, "count": "x"})] for _ in range(20)])
     async with opened(model, [look]) as case:
         result = await case.send("go")
