@@ -29,6 +29,7 @@ from ..core.events import (
 )
 from ..engine.session import Session
 from ..policy.input import requested_change
+from ..view.live import Delivery, LiveView
 from ..view.model import SessionView
 from ..view.patch import diff
 from ..view.protocol import PROTOCOL
@@ -77,6 +78,7 @@ class Bridge:
         transport: Transport,
         loop: asyncio.AbstractEventLoop,
         on_greeting: Callable[[], None] = lambda: None,
+        delivery: Delivery | None = None,
     ) -> None:
         self.epoch = session.stream_id
         self.seq = 0
@@ -85,6 +87,7 @@ class Bridge:
         self._transport = transport
         self._loop = loop
         self._on_greeting = on_greeting
+        self._live = None if delivery is None else LiveView(session.view, delivery)
         self._sent = session.view
         self._last_flush_s = float("-inf")
         self._timer: asyncio.TimerHandle | None = None
@@ -112,7 +115,15 @@ class Bridge:
 
     # --- kernel to browser ---------------------------------------------------------------------
 
-    def _on_event(self, event: Event, _view: SessionView) -> None:
+    def set_delivery(self, delivery: Delivery) -> None:
+        """Show answers so from the next block on; a block under way stays as it is."""
+        if self._live is None:
+            self._live = LiveView(self._session.view, delivery)
+        self._live.set_delivery(delivery)
+
+    def _on_event(self, event: Event, view: SessionView) -> None:
+        if self._live is not None:
+            self._live.push(event, view)
         if isinstance(event, BOUNDARIES):
             self._is_at_boundary = True
         if self._timer is not None:
@@ -125,7 +136,8 @@ class Bridge:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        view, before = self._session.view, self._sent
+        view = self._session.view if self._live is None else self._live.view
+        before = self._sent
         if view is not before:
             self._sent = view
             self._last_flush_s = self._loop.time()

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ..core.errors import SessionError
 from ..policy.permission import Decision
+from ..view.live import Delivery
 from .attendant import WidgetAttendant
 from .bridge import Bridge, Transport, trait_snapshot
 from .driver import Driver
@@ -30,12 +31,15 @@ class Chat:
     ``is_own`` says that the session ends with the widget: it is not one that was passed in.
     """
 
-    def __init__(self, driver: Driver, widget: Widget, *, is_own: bool) -> None:
+    def __init__(
+        self, driver: Driver, widget: Widget, *, is_own: bool, delivery: Delivery | None = None
+    ) -> None:
         self.driver = driver
         self.displayed: DisplayContext | None = None
         self.inbox = Inbox(self._deliver)
         self._widget = widget
         self._is_own = is_own
+        self._delivery = delivery
         self._bridge: Bridge | None = None
         self._attendant = WidgetAttendant(
             driver.host,
@@ -53,11 +57,18 @@ class Chat:
         """Join session and browser, once the widget has its comm."""
         driver = self.driver
         greeted = self._attendant.page_greeted
-        self._bridge = Bridge(driver.session, self._widget, driver.engine.loop, greeted)
+        self._bridge = Bridge(
+            driver.session, self._widget, driver.engine.loop, greeted, self._delivery
+        )
         self._widget.on_msg(self._on_msg)
         comm = self._widget.comm
         if driver.tap is not None and comm is not None:
             driver.tap.watch(comm.comm_id, self.inbox)
+
+    def set_delivery(self, delivery: Delivery) -> None:
+        """Show answers so from the next block on."""
+        if self._bridge is not None:
+            self.driver.engine.call_soon(self._bridge.set_delivery, delivery)
 
     def close(self) -> None:
         comm = self._widget.comm

@@ -34,6 +34,7 @@ from ..policy.prompt import ApplicationPrompt
 from ..providers.base import Model
 from ..providers.prices import TokenPrices
 from ..tools.base import Tool
+from ..view.live import Delivery, delivery_of
 from .assembly import Assembly, ChatOptions
 from .chat import Chat
 from .defaults import HELPER
@@ -86,6 +87,8 @@ class AgentWidget(anywidget.AnyWidget):
     ``hooks`` are hooks of code (``python_hook``) beside those of your settings; those of the
     project run only with ``trust_project_hooks``: True, or the fingerprint of the warning that
     ``on_warning`` gets (else it is a notice), which holds for exactly that content.
+    ``delivery`` is a mapping of ``text`` (stream, final) and ``thinking`` (stream, final, off):
+    when the page shows them.
     ``output_type`` is the shape of answers (see ``query``). With ``session``, a ``ChatSession``,
     the widget shows that one and the other options are not used: code, page and tests drive the
     same session, which does not end with the widget.
@@ -129,6 +132,7 @@ class AgentWidget(anywidget.AnyWidget):
         trust_project_hooks: bool | str = False,
         on_warning: Callable[[TrustWarning], None] | None = None,
         output_type: object = None,
+        delivery: Delivery | Mapping[str, str] | None = None,
         session: Assembled | None = None,
         **unknown: object,
     ) -> None:
@@ -172,7 +176,8 @@ class AgentWidget(anywidget.AnyWidget):
             else session.assembly
         )
         self._driver = self._assembly.driver
-        self._chat = Chat(self._driver, self, is_own=session is None)
+        wanted = None if delivery is None else delivery_of(delivery)
+        self._chat = Chat(self._driver, self, is_own=session is None, delivery=wanted)
         super().__init__(snapshot=self._chat.first_snapshot())
         self._chat.connect()
 
@@ -247,6 +252,10 @@ class AgentWidget(anywidget.AnyWidget):
         """
         registry = self._assembly.registry_with(tools)
         self._driver.command(lambda: self._driver.session.refresh_tools(registry))
+
+    def set_delivery(self, delivery: Delivery | Mapping[str, str]) -> None:
+        """Show text and thinking as ``delivery`` says, from the next block on."""
+        self._chat.set_delivery(delivery_of(delivery))
 
     def close(self) -> None:
         """Stop what runs, end the session, close the view. Harmless twice."""

@@ -14,6 +14,7 @@ from agent_widget import tool
 from agent_widget.engine.approvals import READING_MS
 from agent_widget.surfaces.bridge import Bridge
 from agent_widget.testing.doubles import Gate, Step, call, text
+from agent_widget.view.live import Delivery
 from tests.engine.support import Case, opened
 from tests.surfaces.support import FORGED, Page
 
@@ -27,10 +28,13 @@ def change(name: str) -> str:
 
 
 @asynccontextmanager
-async def bridged(steps: Sequence[Step], **options: Any) -> AsyncIterator[tuple[Case, Page]]:
+async def bridged(
+    steps: Sequence[Step], delivery: Delivery | None = None, **options: Any
+) -> AsyncIterator[tuple[Case, Page]]:
     async with opened(steps, [change], **options) as case:
         page = Page()
-        page.bridge = Bridge(case.session, page, asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        page.bridge = Bridge(case.session, page, loop, delivery=delivery)
         yield case, page
 
 
@@ -57,6 +61,22 @@ async def test_a_page_that_greets_shows_the_session_and_follows_it() -> None:
         assert page.gaps == 0
         numbers = [patch["seq"] for patch in page.patches()]
         assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+
+async def test_a_page_that_wants_whole_answers_gets_them_block_by_block() -> None:
+    gate = Gate()
+    whole = Delivery(text="final")
+    async with bridged([[text("Hel"), gate, text("lo")]], whole) as (case, page):
+        page.hello()
+        await page.command("send", text="hi")
+        await gate.reached.wait()
+        await page.command("dismiss", nid="n-0")
+        assert "Hel" not in repr(page.wire)
+        assert case.session.messages[-1].text == "Hel"
+        gate.open()
+        await ended(case)
+        await page.command("dismiss", nid="n-0")
+        assert page.shows(case.session)
 
 
 async def test_nothing_is_sent_while_no_page_watches_but_the_trait_rests_up_to_date() -> None:
