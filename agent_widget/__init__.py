@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .providers.openai_chat import OpenAIChat
     from .providers.prices import TokenPrices
     from .surfaces.run import Run
-    from .surfaces.sdk import ChatSession, create_session, query, run_agent
+    from .surfaces.sdk import ChatSession, create_session, open_or_resume, query, run_agent
     from .surfaces.widget import AgentWidget
     from .tools.base import Handoff, ToolContext, ToolOutput
     from .tools.fetch import fetch_tool
@@ -64,6 +64,7 @@ _HOMES: Final = {
     "fetch_tool": ".tools.fetch",
     "is_cancelled": ".core",
     "python_hook": ".policy.hooks",
+    "open_or_resume": ".surfaces.sdk",
     "query": ".surfaces.sdk",
     "resumable": ".core",
     "run_agent": ".surfaces.sdk",
@@ -94,6 +95,7 @@ __all__ = [
     "empty_state",
     "fetch_tool",
     "is_cancelled",
+    "open_or_resume",
     "python_hook",
     "query",
     "resumable",

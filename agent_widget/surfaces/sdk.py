@@ -147,6 +147,17 @@ async def create_session(
     return ChatSession(await asyncio.to_thread(_assembly, model, options))
 
 
+async def open_or_resume(
+    session_id: str, model: str | Model | None = None, **options: Unpack[ChatOptions]
+) -> ChatSession:
+    """The session of that name: the stored one goes on, or a new one begins.
+
+    To go on is cheaper than to begin: the server may still have the conversation in its cache.
+    """
+    named: ChatOptions = {**options, "session_id": session_id}
+    return await create_session(model, **named)
+
+
 # --- one run -----------------------------------------------------------------------------------
 
 

@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agent_widget import AgentWidget, SessionError, create_session, query, run_agent, tool
+from agent_widget import (
+    AgentWidget,
+    SessionError,
+    create_session,
+    open_or_resume,
+    query,
+    run_agent,
+    tool,
+)
 from agent_widget.core.errors import InvalidOptions
 from agent_widget.testing.doubles import Gate, ScriptedModel, Step, call, text
 
@@ -82,6 +90,16 @@ async def test_a_session_serves_many_runs_and_its_events_end_with_its_end() -> N
     with pytest.raises(SessionError) as caught:
         await chat.send("c")
     assert caught.value.code == "session_closed"
+
+
+async def test_a_named_session_begins_and_goes_on(tmp_path: Path) -> None:
+    store = tmp_path / "chats.db"
+    for count, answer in [(2, "one"), (4, "two")]:
+        model = ScriptedModel([[text(answer)]])
+        async with await open_or_resume("penguins", model, store=store) as chat:
+            assert chat.session_id == "penguins"
+            await chat.ask("hi")
+            assert len(chat.messages()) == count
 
 
 async def test_the_bare_loop_gets_what_it_is_given_and_nothing_else() -> None:
