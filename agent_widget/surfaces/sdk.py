@@ -148,14 +148,13 @@ async def create_session(
 
 
 async def open_or_resume(
-    session_id: str, model: str | Model | None = None, **options: Unpack[ChatOptions]
+    session_id: str, model: str | Model | None = None, **options: Any
 ) -> ChatSession:
     """The session of that name: the stored one goes on, or a new one begins.
 
     To go on is cheaper than to begin: the server may still have the conversation in its cache.
     """
-    named: ChatOptions = {**options, "session_id": session_id}
-    return await create_session(model, **named)
+    return await create_session(model, session_id=session_id, **options)
 
 
 # --- one run -----------------------------------------------------------------------------------
