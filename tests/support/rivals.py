@@ -149,7 +149,8 @@ class Arena:
 
     def disturb(self) -> None:
         """Kill or stop the one that writes, after a few records; another one takes its place."""
-        holder = self._next(lambda said: bool(said.names), REPLACED_S)
+        # What a rival said before it was killed may be heard after that.
+        holder = self._next(lambda said: bool(said.names) and said.pid in self._rivals, REPLACED_S)
         assert holder is not None, f"nobody wrote for {REPLACED_S:g} s"
         for _ in range(self._chance.randrange(4)):
             self._next(lambda said: bool(said.names), LEASE_S)
