@@ -28,6 +28,7 @@ from ..core.events import (
     Todo,
     TodoUpdated,
     TurnError,
+    WhileRunning,
     notice,
 )
 from ..core.ids import Clock, IdSource
@@ -38,7 +39,6 @@ from ..core.state import SessionState
 from ..core.transcript import session_name
 from ..policy.budget import Budget
 from ..policy.events import EventOptions
-from ..policy.input import WhileRunning
 from ..policy.permission import Decision
 from ..policy.prompt import PromptSummary
 from ..providers.base import Model

@@ -14,9 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..core.errors import InvalidArgs
+from ..core.events import WhileRunning
 from ..view.interaction import Interaction
 
-WhileRunning = Literal["block", "steer"]
 Scope = Literal["turn", "session"]
 SessionStatus = Literal["idle", "running", "failed"]
 Origin = Literal["user", "program"]

@@ -11,9 +11,9 @@ import pytest
 
 from agent_widget import Handoff, tool
 from agent_widget.core.errors import ModelError
-from agent_widget.core.events import ToolFailed
+from agent_widget.core.events import ToolFailed, WhileRunning
 from agent_widget.engine.subagents import Agent
-from agent_widget.policy.input import TOOL_NAME, PolicyChange, WhileRunning
+from agent_widget.policy.input import TOOL_NAME, PolicyChange
 from agent_widget.testing.doubles import Gate, ScriptedModel, ScriptItem, call, text
 from tests.engine.stores import NO_SPACE, MoodyStore, stored
 from tests.engine.support import Case, FailingStore, asked, code_of, opened, said, waiting
