@@ -482,6 +482,8 @@ class UsageUpdated(Event, frozen=True, kw_only=True):
     """Tokens of one model call; the four kinds do not overlap.
 
     ``cost`` is its price as a decimal number in ``currency``; without one no price is known.
+    ``context_window_tokens`` is how much the model takes, where that is known;
+    ``purpose`` what it was for, if not for an answer.
     """
 
     type = "cost.usage.updated"
@@ -492,3 +494,5 @@ class UsageUpdated(Event, frozen=True, kw_only=True):
     cache_write_tokens: int = 0
     cost: str | None = None
     currency: str | None = None
+    context_window_tokens: int | None = None
+    purpose: str | None = None

@@ -19,6 +19,9 @@ from .events import QueuedInput
 from .records import Record, RecordKind
 from .replay import LATE_RESULT
 
+USAGE_NOTES: Final = ("context_window", "agent_id", "purpose")
+"""What a record says of a model call beside its usage and cost."""
+
 
 class Checkpoint(Struct, frozen=True):
     """A named place: the entry the conversation ended with, ``message_count`` messages long."""
@@ -114,6 +117,9 @@ class Journal:
         if record.kind == "custom" and data["custom_type"] == LATE_RESULT:
             self.late[data["tool_call_id"]] = record
             self.left_running.pop(data["tool_call_id"], None)
+        if "usage" in data:
+            more: dict[str, Any] = {key: data[key] for key in USAGE_NOTES if key in data}
+            self.usage.append({**data["usage"], **data.get("cost", {}), **more})
         read = _READERS.get(record.kind)
         if read is not None:
             read(self, data)
@@ -176,8 +182,6 @@ def _admitted(journal: Journal, data: Data) -> None:
 
 
 def _message(journal: Journal, data: Data) -> None:
-    if "usage" in data:
-        journal.usage.append({**data["usage"], **data.get("cost", {})})
     message = data.get("message")
     if data.get("origin") == "follow_up":
         journal.waiting = [each for each in journal.waiting if each != data["message"]["id"]]

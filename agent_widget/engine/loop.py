@@ -134,8 +134,7 @@ async def _counted_step(ports: Ports, step: int, counted: CountedCall) -> Answer
         if end is None:
             raise ModelError("network", "The model's answer ended without its end mark.")
         counted.is_answered, counted.usage = True, end.usage
-        if end.usage is not None:
-            counted.cost = await ports.purse.spending.cost(end.usage, ports.model.info)
+        await ports.purse.spending.weigh(counted, ports.model.info)
     except BaseException:
         blocks.close()
         if blocks.parts:

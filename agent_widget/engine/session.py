@@ -155,7 +155,7 @@ class Session:
                 hooks=self._hooks,
             )
         )
-        summaries = Summaries(self._writer, self.inputs, lambda: self.model)
+        summaries = Summaries(self._writer, self.inputs, self.spending, lambda: self.model)
         self.context = Context(self._writer, self.inputs, self.runs, new_id)
         self.tree = SessionTree(self._writer, self.runs, summaries, new_id, self._hooks)
         self._ending = Ending(self._writer, self.runs, self._commits, summaries, self._staff)

@@ -7,7 +7,6 @@ spend from the same budget. Source: SDK document, ``budget``.
 from __future__ import annotations
 
 import asyncio
-import functools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -42,9 +41,11 @@ class CountedCall:
     answers, for a call that is cut off before that.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, purpose: str | None = None) -> None:
+        self.purpose = purpose
         self.usage: Usage | None = None
         self.cost: Cost | None = None
+        self.context_window: int | None = None
         self.size_chars = 0
         self.is_answered = False
 
@@ -58,6 +59,10 @@ class CountedCall:
         if self.cost is not None:
             amount = format(self.cost.amount, "f")
             data["cost"] = {"amount": amount, "currency": self.cost.currency}
+        if self.context_window is not None:
+            data["context_window"] = self.context_window
+        if self.purpose is not None:
+            data["purpose"] = self.purpose
         return data
 
 
@@ -102,15 +107,25 @@ class Spending:
             self.ledger = self.ledger.plus(call)
         self._ended.set()
 
-    async def cost(self, usage: Usage, info: ModelInfo) -> Cost | None:
-        """What ``usage`` costs; None when no price is known."""
+    def add(self, model: Model, agent_id: str | None, counted: CountedCall) -> None:
+        """Count a call that passes no gate."""
+        call = _made(model, agent_id, counted)
+        if call is not None:
+            self.ledger = self.ledger.plus(call)
+
+    async def weigh(self, call: CountedCall, info: ModelInfo) -> None:
+        """Say of a counted call what it cost, and how much its model takes, where that is known."""
+        usage, url, at_ms = call.usage, info.base_url, self._clock_ms()
+        if usage is None:
+            return
         if info.offline:
-            return FREE.cost(usage)
-        url, at_ms = info.base_url, self._clock_ms()
-        if url is None:
-            return self._prices.cost(usage, info.name, base_url=None, at_ms=at_ms)
-        price = functools.partial(self._prices.cost, usage, info.name, base_url=url, at_ms=at_ms)
-        return await asyncio.to_thread(price)
+            call.cost = FREE.cost(usage)
+        elif url is None:
+            call.cost = self._prices.cost(usage, info.name, base_url=None, at_ms=at_ms)
+        else:  # the list is slow at first: off the loop
+            cost, window = self._prices.cost, self._prices.context_window
+            call.cost = await asyncio.to_thread(cost, usage, info.name, base_url=url, at_ms=at_ms)
+            call.context_window = await asyncio.to_thread(window, info.name, base_url=url)
 
 
 class _Reserved(Reservation, frozen=True, kw_only=True):
@@ -148,7 +163,13 @@ def _made(model: Model, agent_id: str | None, counted: CountedCall) -> ModelCall
     usage = counted.usage
     if usage is None and not counted.is_answered:
         usage = Usage(0, estimated_tokens(counted.size_chars))
-    return ModelCall(model=model.info.label, usage=usage, cost=counted.cost, agent_id=agent_id)
+    return ModelCall(
+        model=model.info.label,
+        usage=usage,
+        cost=counted.cost,
+        purpose=counted.purpose,
+        agent_id=agent_id,
+    )
 
 
 def usage_event(model: Model, counted: CountedCall) -> UsageUpdated | None:
@@ -164,4 +185,6 @@ def usage_event(model: Model, counted: CountedCall) -> UsageUpdated | None:
         cache_write_tokens=usage.cache_write_tokens,
         cost=None if cost is None else format(cost.amount, "f"),
         currency=None if cost is None else cost.currency,
+        context_window_tokens=counted.context_window,
+        purpose=counted.purpose,
     )

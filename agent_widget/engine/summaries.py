@@ -8,10 +8,11 @@ from contextlib import aclosing
 from typing import Final
 
 from ..core.errors import ModelError
-from ..core.events import PhaseChanged, UsageUpdated
+from ..core.events import PhaseChanged
 from ..core.messages import Conversation, user_message
 from ..providers.base import Model, ModelRequest, StepEnd, TextChunk
 from .inputs import Inputs
+from .spending import CountedCall, Spending, usage_event
 from .writer import Fact, Writer
 
 SYSTEM: Final = (
@@ -19,15 +20,19 @@ SYSTEM: Final = (
     "from an earlier point. Say what was asked, what was done and found, which files and "
     "variables were changed, and what is open. Be brief and exact; add nothing."
 )
+PURPOSE: Final = "branch_summary"
 REQUEST: Final = "Sum up the conversation above."
 
 
 class Summaries:
     """At most one summary under way; lives on the engine's loop."""
 
-    def __init__(self, writer: Writer, inputs: Inputs, model: Callable[[], Model]) -> None:
+    def __init__(
+        self, writer: Writer, inputs: Inputs, spending: Spending, model: Callable[[], Model]
+    ) -> None:
         self._writer = writer
         self._inputs = inputs
+        self._spending = spending
         self._model = model
         self._task: asyncio.Task[str] | None = None
 
@@ -60,17 +65,27 @@ class Summaries:
     async def _ask(self, messages: Conversation) -> str:
         asked = messages.appended(user_message("summary-request", REQUEST))
         model, texts = self._model(), list[str]()
+        counted = CountedCall(PURPOSE)
         async with aclosing(model.stream(ModelRequest(asked, SYSTEM))) as stream:
             async for event in stream:
                 if isinstance(event, TextChunk):
                     texts.append(event.text)
-                elif isinstance(event, StepEnd) and event.usage is not None:
-                    usage = {n: getattr(event.usage, n) for n in event.usage.__struct_fields__}
-                    self._writer.emit(UsageUpdated(model=model.info.label, **usage))
+                elif isinstance(event, StepEnd):
+                    counted.is_answered, counted.usage = True, event.usage
+        await self._count(model, counted)
         summary = "".join(texts).strip()
         if not summary:
             raise ModelError("bad_request", "The model gave no summary.")
         return summary
+
+    async def _count(self, model: Model, counted: CountedCall) -> None:
+        """Write down what it took: it is counted, though no budget stops it (K28)."""
+        await self._spending.weigh(counted, model.info)
+        self._spending.add(model, None, counted)
+        told = usage_event(model, counted)
+        if told is not None:
+            data = {"code": "usage", "model": model.info.label, **counted.record()}
+            await self._writer.commit("notice", data, told)
 
     async def _show(self, *, is_running: bool) -> None:
         def make() -> Fact:

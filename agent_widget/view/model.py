@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..core.events import CallStop, QueuedCall, QueuedInput, Todo, WhileRunning
 from ..core.messages import Json, TextPart
@@ -82,7 +83,9 @@ class UsageView(Struct, frozen=True):
     """Tokens of all model calls so far, sub-agents included.
 
     ``cost`` is what they cost, a decimal number in ``currency``; None once that is not known of
-    one of them, or when they are paid in several currencies.
+    one of them, or when they are paid in several currencies. ``context_tokens`` of
+    ``context_window`` are in use after the last call of the session's own agent, where its window
+    is known; ``last`` are the four kinds of the last call.
     """
 
     input_tokens: int = 0
@@ -92,6 +95,15 @@ class UsageView(Struct, frozen=True):
     requests: int = 0
     cost: str | None = "0"
     currency: str | None = None
+    context_tokens: int | None = None
+    context_window: int | None = None
+    last: tuple[int, int, int, int] = (0, 0, 0, 0)
+
+    def in_context(self, window: int | None) -> UsageView:
+        """This, with what the last call held in a window of that size; None: not known."""
+        if window is None:
+            return replace(self, context_tokens=None, context_window=None)
+        return replace(self, context_tokens=sum(self.last), context_window=window)
 
     def plus(
         self, tokens: tuple[int, int, int, int], cost: str | None, currency: str | None
@@ -107,6 +119,9 @@ class UsageView(Struct, frozen=True):
             self.requests + 1,
             format(Decimal(self.cost or 0) + Decimal(cost or 0), "f") if is_known else None,
             currency if is_known else None,
+            self.context_tokens,
+            self.context_window,
+            tokens,
         )
 
     @property

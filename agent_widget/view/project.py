@@ -368,6 +368,8 @@ def _usage(view: SessionView, event: UsageUpdated) -> SessionView:
         event.cache_write_tokens,
     )
     usage = view.usage.plus(tokens, event.cost, event.currency)
+    if event.agent_id is None and event.purpose is None:
+        usage = usage.in_context(event.context_window_tokens)
     return replace(view, usage=usage)
 
 

@@ -251,6 +251,8 @@ class Usage(TypedDict):
     requests: int
     cost: str | None
     currency: str | None
+    context_tokens: int | None
+    context_window: int | None
 
 
 class Draft(TypedDict):

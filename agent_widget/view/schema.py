@@ -100,6 +100,8 @@ def top_to_wire(view: SessionView) -> wire.Top:
             "requests": usage.requests,
             "cost": usage.cost,
             "currency": usage.currency,
+            "context_tokens": usage.context_tokens,
+            "context_window": usage.context_window,
         },
     }
 

@@ -69,6 +69,8 @@ export const viewOf = (items: Message[], fields: Partial<SessionView> = {}): Ses
     requests: 3,
     cost: "0.0142",
     currency: "USD",
+    context_tokens: 13_273,
+    context_window: 400_000,
   },
   messages: { first: 0, items },
   ...fields,

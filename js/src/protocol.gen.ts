@@ -213,6 +213,8 @@ export interface Usage {
   requests: number;
   cost: string | null;
   currency: string | null;
+  context_tokens: number | null;
+  context_window: number | null;
 }
 
 /** A call whose arguments are still arriving. */

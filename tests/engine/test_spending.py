@@ -82,3 +82,22 @@ async def test_helpers_spend_from_the_same_budget() -> None:
             "main": 1,
             next(name for name in ledger.by_agent if name != "main"): 1,
         }
+
+
+async def test_a_summary_is_counted_shown_and_stored_but_not_blocked() -> None:
+    script: list[Step] = [[text("a"), end("stop", USED)], [text("Summed up."), end("stop", USED)]]
+    budget = Budget(max_total_tokens=100)
+    async with opened(script, budget=budget, prices=PRICES) as case:
+        await case.send("one")
+        await case.send("two")  # blocked: the first answer used the budget up
+        first = case.session.messages[0].id
+        await case.session.tree.navigate(first, summarize=True)
+        usage = case.session.view.usage
+        assert (usage.requests, float(usage.cost or 0)) == (2, 4.0)
+        by_purpose = case.session.spending.ledger.by_purpose
+        assert {name: each.calls for name, each in by_purpose.items()} == {
+            "answer": 1,
+            "branch_summary": 1,
+        }
+        journal = Journal.of(await case.records())
+        assert view_of(journal, journal.leaf).usage == usage

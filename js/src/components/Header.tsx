@@ -18,12 +18,16 @@ function UsageLine({ usage }: { usage: Usage }): VNode {
   const input = usage.input_tokens + cached_tokens;
   // Nothing where not all of it is known, and nothing for what is free.
   const cost = Number(usage.cost) > 0 && usage.currency ? money(usage.cost!, usage.currency) : "";
-  const whole = `${input} input tokens (${cached_tokens} from the cache), ${output_tokens} output tokens, ${requests} requests${cost && `, ${cost}`}`;
+  const share = usage.context_window
+    ? ` · ${Math.round((100 * usage.context_tokens!) / usage.context_window)} % of context`
+    : "";
+  const whole = `${input} input tokens (${cached_tokens} from the cache), ${output_tokens} output tokens, ${requests} requests${cost && `, ${cost}`}${share}`;
   return (
     <span class="usage" title={whole}>
       <span class="sr">{whole}</span>
       <span aria-hidden="true">
         {countInWords(input)} in · {countInWords(output_tokens)} out{cost && ` · ${cost}`}
+        {share}
       </span>
     </span>
   );
