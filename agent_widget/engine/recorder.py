@@ -123,7 +123,7 @@ class Recorder:
             if self._is_closed:
                 raise SessionClosed
             if self.read_only is not None:
-                raise SessionError("session_in_use", self.read_only, advice="It is read-only here.")
+                raise SessionError("session_in_use", self.read_only)
             try:
                 await self._store([*self._waiting, record])
             except (StoreError, OSError) as error:

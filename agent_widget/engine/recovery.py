@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.events import Event, SessionCreated, SessionResumed
+from ..core.events import Event, SessionCreated, SessionResumed, notice
 from ..core.journal import Journal, OpenRun
 from ..core.records import RecordKind
 from ..view.history import view_of
@@ -24,6 +24,10 @@ from .writer import Fact, Writer
 UNKNOWN: Final = (
     "The kernel ended while this call was running. Whether it did its work is not known; it was"
     " not run again."
+)
+CUT_OFF: Final = (
+    "The kernel ended while a run was under way. What was streaming then is not kept; Retry goes on"
+    " from what is."
 )
 NOT_STARTED: Final = "The kernel ended before this call was allowed; it did not run."
 
@@ -83,6 +87,8 @@ class Resumption(Struct, frozen=True):
         messages = writer.view.chat.messages
         self.commits.start_from(messages)
         writer.emit(SessionCreated(cwd=cwd))
+        if ended is not None and writer.recorder.read_only is None:
+            writer.emit(notice("recovery", "recovered", CUT_OFF))
         waiting = len(self.inputs.waiting)
         writer.emit(SessionResumed(message_count=len(messages), pending_count=waiting))
         await self.runs.late.give_up(journal)

@@ -21,8 +21,9 @@ class RunResult(Struct, frozen=True):
 
     ``reason`` is completed, structured_output, handoff, interrupted, error, max_steps, max_output,
     refusal, failing_call, budget_exceeded, abandoned or closed; ``text`` the last answer (also
-    when it was cut short); ``error`` is set for error, ``output`` for structured_output: the
-    answer in the shape that was asked for.
+    when it was cut short); ``error`` is set for error and
+    budget_exceeded, ``output`` for structured_output: the answer in the shape that was asked for;
+    no_structured_output is the end of a run that was asked for one and gave none.
     """
 
     run_id: str
@@ -72,4 +73,5 @@ class ActiveRun:
         self.end_reason: str | None = None  # why it was ended from outside, where that has a name
         self.failure: SessionError | None = None  # what made it impossible to go on
         self.strict: set[str] = set()  # input that may go into this run and into no other
+        self.blocked: ErrorView | None = None  # why a budget let no further call through
         self.carries_over = False  # it ended by itself: input that came meanwhile starts another

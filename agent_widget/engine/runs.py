@@ -32,7 +32,7 @@ from ..policy.permission import Decision
 from ..policy.stop import stop_step
 from ..tools.base import MainThread
 from ..tools.final import MAX_REPAIRS, REMINDER, FinalResult
-from ..view.model import SessionView
+from ..view.model import ErrorView, SessionView
 from .approvals import STOPPED, Approvals, Asking
 from .commits import HistoryCommits
 from .handoff import Handover
@@ -367,6 +367,9 @@ class Runs:
             await self._require_hooks(run, ports)
             reason = await run_loop(ports)
             error = None
+            final = self._around.final
+            if reason == "completed" and final is not None and final.value is UNSET:
+                reason = "no_structured_output"
             name = ports.handover.wanted
             if reason == "handoff" and name is not None:
                 await self._around.staff.change("agent_change", lambda crew: crew.handed_to(name))
@@ -374,6 +377,7 @@ class Runs:
             reason, error = "interrupted", None
         except BudgetExceeded as reached:
             reason, error = reached.code, None
+            run.blocked = ErrorView(reached.message, reached.code, reached.advice)
             text = f"{reached.message} {reached.advice}"
             ports.emit(notice(NOTICE_SCOPE, reached.code, text))
         except (ModelError, SessionError) as failure:
@@ -445,7 +449,7 @@ class Runs:
         view = self._writer.view
         answers = [m for m in view.chat.messages[run.first_message :] if m.role == "assistant"]
         text = next((m.text for m in reversed(answers) if m.text), "")
-        error = view.error if reason == "error" else None
+        error = view.error if reason == "error" else run.blocked
         final = self._around.final
         output = None if final is None or final.value is UNSET else final.value
         return RunResult(run.run_id, reason, text, error, output)

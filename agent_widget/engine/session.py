@@ -72,7 +72,7 @@ from .writer import Fact, Writer
 
 __all__ = ["DEFAULT_MAX_STEPS", "STOP_GRACE_S", "Sent", "Session"]
 
-SESSION_READ_ONLY: Final = "It can be read here, and forked."
+SESSION_READ_ONLY: Final = "Close it there and run this cell again, or go on with fork()."
 READ_ONLY_ADVICE: Final = "Open it again to go on."
 
 

@@ -135,7 +135,8 @@ def warning_of(contents: Contents) -> TrustWarning:
     message = (
         f"The project in {shown(str(contents.folder), 500)} is not trusted, so this of it waits and"
         f" does nothing: {waiting}.{never} If you have read all of it and want it to act, create"
-        " the session again with trust_project_hooks=True."
+        " the session again with trust_project_hooks=True, or, for exactly this content, with"
+        f" trust_project_hooks={contents.fingerprint!r}."
     )
     registered: dict[str, list[str]] = {}
     for thing in contents.waiting:

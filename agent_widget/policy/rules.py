@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -187,6 +188,10 @@ def read_rules(
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         return EVERYTHING_ASKS, (Problem("settings", f"{reason}.", "Everything asks."),)
+    misplaced = [key for key in content if _means_permission(key)]
+    if misplaced:  # whoever wrote it wanted a rule: without it more might run than they think
+        said = "is no key of settings; rules stand under permission.rules."
+        return EVERYTHING_ASKS, tuple(Problem(key, said, "Everything asks.") for key in misplaced)
     section = content.get("permission", {})
     if not isinstance(section, dict):
         return EVERYTHING_ASKS, (_not("permission", "an object", section),)
@@ -233,6 +238,15 @@ def _read_rule(
         found["ask"].append(Rule(f"{name} (from a malformed rule)", name, kind))
         who = "Everything" if name == "*" else f"Every call of {name}"
         problems.append(Problem(where, str(error), f"{who} asks."))
+
+
+def _means_permission(key: str) -> bool:
+    """Whether a key at the top of settings was meant for the permission section."""
+    if key == "permission":
+        return False
+    if key in ("rules", *_EFFECTS):
+        return True
+    return bool(get_close_matches(key.lower(), ("permission", "permissions"), 1, 0.8))
 
 
 def _settings_object(settings: str | bytes) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
@@ -82,6 +83,7 @@ class Assembly:
         host_adjudicator: Adjudicator | None = None,
         application: Callable[[], ApplicationPrompt | None] = lambda: None,
     ) -> None:
+        _require_known(options)
         ask_user = _one_ask_user(options.get("ask_user"), options.get("permission"))
         while_running = options.get("while_running")
         if while_running not in (None, "block", "steer"):
@@ -164,6 +166,35 @@ def _without(api_key: str | Callable[[], str] | None) -> Callable[[str], str]:
         return text.replace(api_key, "***") if isinstance(api_key, str) and api_key else text
 
     return hidden
+
+
+def _require_known(options: Mapping[str, object]) -> None:
+    """Refuse options that there are not, and values of the wrong kind. Raises InvalidOptions."""
+    known = ChatOptions.__annotations__
+    for name in options:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"Did you mean {near[0]}?" if near else "Known ones: help(AgentWidget)."
+            raise InvalidOptions(f"There is no option {name}.", advice=hint)
+    for name in ("tools", "agents", "hooks"):
+        value = options.get(name, ())
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise InvalidOptions(f"{name}={value!r} is no list.", advice=f"Write {name}=[…].")
+    _require_each("agents", options.get("agents", ()), Agent, "Pass Agent(…) objects.")
+    _require_each("hooks", options.get("hooks", ()), Hook, "Make them with python_hook(…).")
+    steps = options.get("max_steps", 1)
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+        raise InvalidOptions(f"max_steps={steps!r} is no whole number above 0.")
+    for name in ("prices", "namespace"):
+        value = options.get(name)
+        if value is not None and not isinstance(value, Mapping):
+            raise InvalidOptions(f"{name}={value!r} is no mapping.")
+
+
+def _require_each(name: str, values: Any, kind: type, advice: str) -> None:
+    for value in values:
+        if not isinstance(value, kind):
+            raise InvalidOptions(f"{name} holds {value!r}.", advice=advice)
 
 
 def _check_priced(budget: Budget | None, prices: PriceList, info: ModelInfo) -> None:

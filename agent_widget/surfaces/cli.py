@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 import msgspec
 
@@ -22,10 +22,12 @@ from ..core.records import Record
 from ..core.replay import events_of
 from ..policy.decision import ruling_on
 from ..policy.options import DIALECTS, MODES, Call, Kind, PermissionOptions, default_dialect
-from ..policy.rules import EVERYTHING_ASKS, TARGETS, Rules, Target, read_rules
+from ..policy.rules import EVERYTHING_ASKS, TARGETS, Rules, Target, read_rules, rules_of
 from ..view.narrate import Narrator
+from .defaults import SECRET_FILES
 from .paths import DiskPaths
 
+DATABASE: Final = b"SQLite format 3"
 _KINDS: dict[str, Kind] = {"read": "read", "write": "edit"}
 
 
@@ -62,6 +64,8 @@ def _add_permit(parser: argparse.ArgumentParser) -> None:
 
 def _permit(options: argparse.Namespace, out: IO[str]) -> int:
     rules = _rules(options.rules)
+    if options.tool in TARGETS and TARGETS[options.tool].kind == "path":
+        rules = rules.joined(rules_of(ask=SECRET_FILES))  # as in every chat
     permission = PermissionOptions(mode=options.mode, rules=rules, host_shell=options.shell)
     if (options.source is None) == (options.text is None):
         print("Give a command after -- or a file with --from, one of the two.", file=sys.stderr)  # noqa: T201
@@ -121,8 +125,14 @@ def _fields(text: str) -> dict[str, object]:
 
 def _narrate(options: argparse.Namespace, out: IO[str]) -> int:
     """A sentence for each event of a file; 1 if a line of it cannot be read, 2 if none can."""
+    file = options.file / "records.jsonl" if options.file.is_dir() else options.file
     try:
-        lines = options.file.read_bytes().split(b"\n")
+        content = file.read_bytes()
+        if content.startswith(DATABASE):
+            text = "is a database. Give the records.jsonl of a session, or events as JSON Lines."
+            print(f"{file} {text}", file=sys.stderr)  # noqa: T201
+            return 2
+        lines = content.split(b"\n")
     except OSError as error:
         print(f"{options.file} cannot be read: {error.strerror}", file=sys.stderr)  # noqa: T201
         return 2

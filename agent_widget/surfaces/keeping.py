@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from ..core.errors import InvalidOptions, SessionError
 from ..store.base import SessionStore, SessionSummary
-from ..store.urls import open_store
+from ..store.urls import FORMS, open_store
 
 Where = str | os.PathLike[str] | SessionStore | None
 
@@ -45,7 +45,8 @@ def kept_at(where: Where, resume: str | None, session_id: str | None) -> Kept:
     if isinstance(where, str | os.PathLike | None):
         store, is_own = open_store(_named_place() if where is None else where), True
     assert not isinstance(store, str | os.PathLike)
-    assert store is not None
+    if store is None or not hasattr(store, "acquire"):
+        raise InvalidOptions(f"store={where!r} is no place for sessions.", advice=FORMS)
     if resume is not None and is_own and not store.is_durable:
         raise InvalidOptions(
             f"resume={resume!r} needs a store that outlives the kernel.",

@@ -35,7 +35,7 @@ from ..engine.bus import EventStream
 from ..engine.run import ActiveRun, RunResult
 from ..engine.session import Session
 from ..providers.base import Model
-from ..view.model import SessionView, UsageView
+from ..view.model import ErrorView, SessionView, UsageView
 from .assembly import Assembly, ChatOptions, GivenTool
 from .driver import Driver
 from .run import Run
@@ -179,6 +179,7 @@ class QueryResult(Struct, frozen=True):
     messages: list[dict[str, Any]]
     usage: UsageView
     output: Any = None
+    error: ErrorView | None = None
     counters: Counters = field(default_factory=Counters)
 
 
@@ -222,6 +223,7 @@ class Query:
                 chat.messages(),
                 chat.view.usage,
                 ended.output,
+                ended.error,
                 Counters(len(answers), tool_calls),
             )
         finally:

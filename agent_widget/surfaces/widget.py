@@ -11,6 +11,7 @@ import asyncio
 import contextvars
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, Protocol, Self
 
@@ -137,6 +138,9 @@ class AgentWidget(anywidget.AnyWidget):
         **unknown: object,
     ) -> None:
         _refuse_unknown(unknown)
+        if session is not None and not hasattr(session, "assembly"):
+            advice = "Pass what create_session(…) gave."
+            raise InvalidOptions(f"session={session!r} is no session.", advice=advice)
         options: ChatOptions = {
             "tools": tools,
             "agents": agents,
@@ -329,7 +333,9 @@ def _without_text(bundle: Mapping[str, Any]) -> dict[str, Any]:
 def _refuse_unknown(unknown: Mapping[str, object]) -> None:
     if unknown:
         names = ", ".join(sorted(unknown))
-        advice = "Known options are listed in help(AgentWidget)."
+        near = get_close_matches(next(iter(unknown)), ChatOptions.__annotations__, 1)
+        known = "Known options are listed in help(AgentWidget)."
+        advice = f"Did you mean {near[0]}? {known}" if near else known
         raise InvalidOptions(f"AgentWidget has no option {names}.", advice=advice)
 
 

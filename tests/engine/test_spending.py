@@ -37,6 +37,8 @@ async def test_at_the_cap_the_run_ends_before_the_next_call_and_the_session_stay
     async with opened(model, [look], budget=budget) as case:
         result = await case.send("go")
         assert (result.reason, len(model.requests)) == ("budget_exceeded", 2)
+        assert result.error is not None
+        assert "300 tokens" in result.error.message
         assert case.session.view.phase == "idle"
         assert [notice.code for notice in case.session.view.notices] == ["budget_exceeded"]
         assert (await case.send("again")).reason == "budget_exceeded"

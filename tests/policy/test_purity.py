@@ -11,7 +11,7 @@ import agent_widget.policy
 
 # The parsers of text that the standard library has; nothing that opens anything.
 PURE = {
-    "math",
+    "difflib", "math",
     "__future__", "base64", "binascii", "collections", "fnmatch", "functools", "ipaddress",
     "itertools", "json", "re", "typing", "unicodedata", "urllib", "msgspec", "tree_sitter",
     "tree_sitter_bash",

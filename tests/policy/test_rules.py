@@ -255,3 +255,10 @@ def test_rules_of_a_session_are_added_to_those_of_files() -> None:
     assert decided(rules, "touch P") == "deny"
     with pytest.raises(InvalidOptions):
         rules.allowing("bash(")
+
+
+@pytest.mark.parametrize("key", ["rules", "deny", "permision", "permissions", "Permission"])
+def test_rules_at_the_wrong_place_of_settings_are_said_and_everything_asks(key: str) -> None:
+    rules, problems = read_rules(json.dumps({key: {"deny": ["read(**/x)"]}}))
+    assert rules == EVERYTHING_ASKS
+    assert [problem.where for problem in problems] == [key]

@@ -128,7 +128,8 @@ async def test_an_answer_of_a_shape_is_checked_mended_and_given_as_a_value() -> 
 async def test_a_shape_that_never_comes_ends_after_a_few_reminders() -> None:
     model = ScriptedModel([[text("no")] for _ in range(10)])
     result = await query("go", model, output_type=list[int]).result()
-    assert (result.reason, result.output, len(model.requests)) == ("completed", None, 4)
+    assert (result.reason, result.output) == ("no_structured_output", None)
+    assert len(model.requests) == 4
 
 
 @pytest.mark.parametrize("shape", [{"type": "integer"}, int])
@@ -150,3 +151,29 @@ async def test_a_widget_shows_a_session_that_code_drives(tmp_path: Path) -> None
         assert [message.role for message in widget.messages] == ["user", "assistant"] * 2
         widget.close()
         assert chat.view.phase == "idle"  # the session is that of whoever made it
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"sytem": "Be brief."}, "Did you mean system"),
+        ({"store": 5}, "store=5"),
+        ({"prices": 5}, "prices=5"),
+        ({"agents": ["x"]}, "agents holds 'x'"),
+        ({"hooks": [print]}, "hooks holds"),
+        ({"tools": len}, "tools="),
+        ({"max_steps": 0}, "max_steps=0"),
+        ({"max_steps": "x"}, "max_steps='x'"),
+        ({"namespace": 5}, "namespace=5"),
+    ],
+)
+async def test_a_wrong_option_is_named_with_its_value(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidOptions, match=said):
+        await create_session(ScriptedModel([]), **options)
+
+
+async def test_a_query_says_why_it_failed() -> None:
+    result = await query("go", ScriptedModel([])).result()
+    assert result.reason == "error"
+    assert result.error is not None
+    assert "no step" in result.error.message
