@@ -59,7 +59,8 @@ class SqliteFile:
         is_damaged = name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
         if is_damaged or "Could not decode to UTF-8" in str(cause):
             return StoreCorrupted(f"{self._path} cannot be read: {cause}.")
-        return StoreError("STORAGE_ERROR", f"{self._path} cannot be used: {cause}.")
+        advice = "Check that the file and its folder can be written, or name another place."
+        return StoreError("STORAGE_ERROR", f"{self._path} cannot be used: {cause}.", advice=advice)
 
     def _identity_now(self) -> tuple[int, int] | None:
         try:
