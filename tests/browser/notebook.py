@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -127,6 +128,10 @@ class Problems:
             self._note(f"HTTP {response.status}: {response.url}")
 
 
+VIEWS: Final = ".jp-NotebookPanel:not(.lm-mod-hidden) .aw"
+"""The views of the notebook that is in sight."""
+
+
 class Notebook:
     """One open notebook."""
 
@@ -194,14 +199,20 @@ class Notebook:
         made = (
             f"from agent_widget import AgentWidget\n{before}\nchat = AgentWidget({options})\nchat"
         )
+        views = self.page.locator(VIEWS)
+        shown = views.count()
         self.run(made)
+        # Until the new view is there the last one may be an old one whose kernel is gone. The host
+        # may take off the page what is out of sight: then the count says nothing.
+        with contextlib.suppress(AssertionError):
+            expect(views).to_have_count(shown + 1, timeout=5_000)
         chat = self.shown_chats()[-1]
         chat.await_live()
         return chat
 
     def shown_chats(self, count: int | None = None) -> list[Chat]:
         """The views that are on the page, in its order; with ``count``, once there are so many."""
-        views = self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .aw")
+        views = self.page.locator(VIEWS)
         if count is None:
             expect(views.first).to_be_visible()
         else:
