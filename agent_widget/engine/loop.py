@@ -93,7 +93,7 @@ async def model_step(ports: Ports, step: int) -> Answer | None:
     await _require_hooks(ports, step)
     async with ports.purse.call(ports.model, ports.agent_id, ports.emit) as counted:
         answer = await _counted_step(ports, step, counted)
-    if answer is not None and not ports.is_stopped():
+    if answer is not None and ports.hooks.has("after_model") and not ports.is_stopped():
         await _tell_hooks(ports, step)
     return answer
 

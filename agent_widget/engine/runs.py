@@ -385,7 +385,7 @@ class Runs:
         except Exception as failure:  # noqa: BLE001  # a bug ends the run, never the session
             message = f"The run failed: {type(failure).__name__}: {failure}"
             reason, error = "error", SessionError("internal", message)
-        if not run.is_stopping:
+        if ports.hooks.has("after_run") and not run.is_stopping:
             with contextlib.suppress(asyncio.CancelledError):  # a Stop ends what they do, too
                 text = self._result(run, reason).text
                 await ports.hooks.after_run(ports.emit, reason=reason, text=text)

@@ -27,7 +27,7 @@ from msgspec import Struct
 from ..core.errors import InvalidOptions
 from ..engine.hookrun import digest_of_file
 from ..policy.hooks import shown
-from ..policy.rules import Problem, _settings_object
+from ..policy.rules import Problem, settings_object
 from .settings import PROJECT_FILE
 
 Kind = Literal["hook", "MCP server", "allow rule", "tool module", "system text", "setting"]
@@ -116,7 +116,7 @@ def contents_of(folder: Path, approved: frozenset[str] = frozenset()) -> Content
             content = settings_bytes(folder / name)
             if content is None:
                 continue
-            found = tuple(_things(_settings_object(content), source, folder, approved))
+            found = tuple(_things(settings_object(content), source, folder, approved))
         except (OSError, ValueError, RecursionError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
             effect = "Nothing of it holds, trusted or not, and everything asks."

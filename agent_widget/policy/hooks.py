@@ -20,7 +20,7 @@ from urllib.parse import urlsplit, urlunsplit
 from msgspec import Struct
 
 from ..core.errors import InvalidOptions
-from .rules import Problem, _settings_object
+from .rules import Problem, settings_object
 
 HookEvent = Literal[
     "session_start",
@@ -145,7 +145,7 @@ def hooks_of_settings(
 ) -> tuple[tuple[Hook, ...], tuple[Problem, ...]]:
     """The hooks of a settings file, in their order, and what is wrong with them. Never raises."""
     try:
-        content = _settings_object(settings)
+        content = settings_object(settings)
     except (ValueError, RecursionError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         return _not_understood(origin, why)
@@ -314,7 +314,7 @@ def verdict_on_output(output: bytes, event: HookEvent) -> Verdict:
     if not output.strip():
         return ALLOWED
     try:
-        answer = _settings_object(output)
+        answer = settings_object(output)
     except (ValueError, RecursionError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         said = shown(output[:400].decode("utf-8", "replace"), _NAME_CHARS)

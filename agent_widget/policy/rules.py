@@ -184,7 +184,7 @@ def read_rules(
     rule makes its tool ask, a malformed allow rule is dropped; the other rules hold as they are.
     """
     try:
-        content = _settings_object(settings)
+        content = settings_object(settings)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         return EVERYTHING_ASKS, (Problem("settings", f"{reason}.", "Everything asks."),)
@@ -249,7 +249,7 @@ def _means_permission(key: str) -> bool:
     return bool(get_close_matches(key.lower(), ("permission", "permissions"), 1, 0.8))
 
 
-def _settings_object(settings: str | bytes) -> dict[str, object]:
+def settings_object(settings: str | bytes) -> dict[str, object]:
     """The JSON object of a settings file; ValueError says why there is none."""
     if isinstance(settings, bytes):
         try:
@@ -293,7 +293,7 @@ def rule_to_add(settings: str, rule: str, effect: Effect = "allow") -> str:
         raise InvalidOptions(
             f"The settings cannot be changed: {problems[0]}", advice="Mend the file first."
         )
-    content = _settings_object(settings) if settings.strip() else {}
+    content = settings_object(settings) if settings.strip() else {}
     section = content.setdefault("permission", {})
     lists = section.setdefault("rules", {}) if isinstance(section, dict) else None
     items = lists.setdefault(effect, []) if isinstance(lists, dict) else None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, Protocol
 
 from msgspec import Struct
 
 from ..core.errors import InvalidOptions, SessionError
-from ..store.base import SessionStore, SessionSummary
+from ..store.base import SessionStore
 from ..store.urls import FORMS, open_store
 
 Where = str | os.PathLike[str] | SessionStore | None
@@ -72,11 +72,6 @@ async def taken_up(kept: Kept) -> str | None:
         message = f"There is no session {kept.resume!r} in {kept.store.label}. The last: {known}."
         raise SessionError("session_not_found", message)
     return kept.resume
-
-
-async def sessions_in(store: SessionStore) -> Sequence[SessionSummary]:
-    """The sessions of a store, the last written first."""
-    return await store.list()
 
 
 class OpenDriver(Protocol):

@@ -23,7 +23,6 @@ from agent_widget.core.events import (
     HookTriggered,
     TurnError,
 )
-from agent_widget.engine.barriers import Barriers
 from agent_widget.engine.hooks import Allowed, Blocked, HookedCall, Hooks
 from agent_widget.policy.hooks import (
     Command,
@@ -399,39 +398,3 @@ async def test_arguments_that_a_hook_could_not_see_whole_are_not_changed_by_it()
     heard = Heard()
     assert await guarded(Hooks([hook]), heard, call) == []
     assert "hold a key" in str(heard.reasons(HookBlocked))
-
-
-# --- barriers -----------------------------------------------------------------------------------
-
-
-async def test_a_barrier_holds_up_what_comes_next_until_it_is_removed() -> None:
-    barriers, opened = Barriers(), asyncio.Event()
-    remove = barriers.register(opened.wait)  # type: ignore[arg-type]
-    passing = asyncio.create_task(barriers.passed())
-    await asyncio.sleep(0)
-    assert not passing.done()
-    opened.set()
-    await passing
-    opened.clear()
-    remove()
-    await barriers.passed()
-
-
-async def test_a_barrier_that_fails_or_never_opens_holds_up_nobody_for_long() -> None:
-    barriers, passed = Barriers(timeout_s=0.05), []
-
-    async def fail() -> None:
-        raise ValueError
-
-    async def note() -> None:
-        passed.append(1)
-
-    async def wait() -> None:
-        await asyncio.Event().wait()
-
-    for barrier in (fail, wait, note):
-        barriers.register(barrier)
-    await barriers.passed()
-    async with asyncio.timeout(0.04):  # the one that never opens is gone
-        await barriers.passed()
-    assert passed == [1, 1]
