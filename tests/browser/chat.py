@@ -33,8 +33,11 @@ class Chat:
     # --- doing ---------------------------------------------------------------------------------
 
     def send(self, text: str) -> None:
-        """Type a message and send it with Enter; returns once it is in the transcript."""
-        count = self.said.count()
+        """Type a message and send it with Enter; returns once it is in the transcript.
+
+        What waits for the next message goes with it.
+        """
+        count = self.said.count() + self.waiting().count()
         self.field.fill(text)
         self.field.press("Enter")
         expect(self.said).to_have_count(count + 1)
