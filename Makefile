@@ -4,7 +4,7 @@
 PYTHON ?= python3
 LAB_ARGS ?=
 PYTEST_ARGS ?=
-JOBS ?= 2
+JOBS ?= 3
 BENCH_ARGS ?=
 
 SHELL := bash
@@ -33,7 +33,7 @@ help: ## Show this list
 	@echo '  PYTHON=python3.12   the Python to make .venv with (3.11 or later)'
 	@echo '  LAB_ARGS=...        further arguments of JupyterLab'
 	@echo '  PYTEST_ARGS=...     further arguments of pytest, e.g. PYTEST_ARGS="-m '"'not slow'"'"'
-	@echo '  JOBS=2              how many tests run at a time'
+	@echo '  JOBS=3              how many tests run at a time'
 	@echo '  BENCH_ARGS=...      arguments of the benchmarks'
 
 lab: $(STAMPS)/lab $(BUNDLE) ## Open the quickstart notebook in JupyterLab; no key needed

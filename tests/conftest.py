@@ -25,8 +25,16 @@ settings.register_profile("thorough", max_examples=2000, deadline=None, print_bl
 settings.load_profile("ci" if in_ci(os.environ) else "default")
 
 
-TOGETHER: Final = ("tests/browser/", "tests/store/sql/")
-"""Folders whose tests run in one process: they share a browser, a database server."""
+TOGETHER: Final = {
+    "tests/browser/test_l": "pictures and lifecycle",
+    "tests/browser/test_resume": "pictures and lifecycle",
+    "tests/browser/": "browser",
+    "tests/store/sql/": "databases",
+}
+"""Tests that run in one process, by the start of their path: they share a browser, a server.
+
+The browser's are two groups of like length, which take longest and mostly wait.
+"""
 
 
 class Browser:
@@ -90,13 +98,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With ``-n``, a file stays in one process, and so do the folders ``TOGETHER``."""
+    """With ``-n``, a file stays in one process, and so does each group of ``TOGETHER``."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
         def _split_scope(self, nodeid: str) -> str:
             path = nodeid.partition("::")[0]
-            return next((folder for folder in TOGETHER if path.startswith(folder)), path)
+            groups = (group for start, group in TOGETHER.items() if path.startswith(start))
+            return next(groups, path)
 
     return ByFile(config, log)
 

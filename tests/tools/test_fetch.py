@@ -41,6 +41,7 @@ class Site:
                 site.reached.set()
                 if self.path == "/waits":
                     site.released.wait(60)
+                    return
                 status, headers, body = site.answers[self.path]
                 self.send_response(status)
                 for name, value in headers.items():
