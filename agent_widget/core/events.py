@@ -358,14 +358,14 @@ class TurnStarted(Event, frozen=True, kw_only=True):
 
 
 class TurnCompleted(Event, frozen=True, kw_only=True):
-    """A run ended by itself: completed, handoff, max_steps, max_output or refusal."""
+    """A run ended by itself: completed, handoff, max_steps, max_output, refusal, empty_answers."""
 
     type = "turn.completed"
     reason: str
 
 
 class TurnAborted(Event, frozen=True, kw_only=True):
-    """A run was ended; ``reason`` is interrupted, error, abandoned or closed."""
+    """A run was ended: interrupted, error, budget_exceeded, max_seconds, abandoned or closed."""
 
     type = "turn.aborted"
     reason: str
@@ -481,9 +481,9 @@ class HookBlocked(Event, frozen=True, kw_only=True):
 class UsageUpdated(Event, frozen=True, kw_only=True):
     """Tokens of one model call; the four kinds do not overlap.
 
-    ``cost`` is its price as a decimal number in ``currency``; without one no price is known.
-    ``context_window_tokens`` is how much the model takes, where that is known;
-    ``purpose`` what it was for, if not for an answer.
+    ``cost`` is its price as a decimal number in ``currency``, ``uncached_cost`` what it would have
+    been without a cache; without them no price is known. ``context_window_tokens`` is how much the
+    model takes, where that is known; ``purpose`` what it was for, if not for an answer.
     """
 
     type = "cost.usage.updated"
@@ -494,5 +494,6 @@ class UsageUpdated(Event, frozen=True, kw_only=True):
     cache_write_tokens: int = 0
     cost: str | None = None
     currency: str | None = None
+    uncached_cost: str | None = None
     context_window_tokens: int | None = None
     purpose: str | None = None

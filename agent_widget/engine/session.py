@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -50,7 +51,7 @@ from ..tools.final import FinalResult
 from ..tools.registry import Registry, register
 from ..view.model import SessionView
 from .approvals import Approvals, AskUser, Attendant, decision_in_words
-from .bus import EventStream, Hook, Listener
+from .bus import HOOK_TIMEOUT_S, EventStream, Hook, Listener
 from .commits import HistoryCommits, OnHistoryCommit
 from .context import Context, appended
 from .crew import Crew, crew_of
@@ -110,6 +111,7 @@ class Session:
         input_control: bool = False,
         on_history_commit: OnHistoryCommit | None = None,
         max_steps: int = DEFAULT_MAX_STEPS,
+        max_seconds: float | None = None,
         abandon_s: float = ABANDON_S,
         output_type: object = None,
         budget: Budget | None = None,
@@ -151,6 +153,7 @@ class Session:
                 spending=self.spending,
                 final=final,
                 max_steps=max_steps,
+                max_seconds=max_seconds,
                 abandon_s=abandon_s,
                 hooks=self._hooks,
             )
@@ -220,17 +223,17 @@ class Session:
         """A reader of its own, for any loop; the first one gets what happened before it, too."""
         return self._writer.bus.events()
 
-    def register_event_backpressure_hook(self, hook: Hook) -> Callable[[], None]:
+    def register_event_backpressure_hook(
+        self, hook: Hook, timeout_s: float = HOOK_TIMEOUT_S
+    ) -> Callable[[], bool]:
         """Await ``hook(event)`` after the listeners, before the session goes on.
 
-        Returns the way to end that.
+        Returns the way to end that. One that takes longer than ``timeout_s`` with an event is asked
+        no more, and a notice says so.
         """
-        hook_id = self._writer.bus.add_hook(hook)
-
-        def remove() -> None:
-            self._writer.bus.remove_hook(hook_id)
-
-        return remove
+        return functools.partial(
+            self._writer.bus.remove_hook, self._writer.bus.add_hook(hook, timeout_s)
+        )
 
     def attend(self, attendant: Attendant) -> None:
         """Let a widget show the questions that no ``ask_user`` answers."""

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..core.errors import Cancelled, InvalidArgs, InvalidOptions, SessionError, ToolFailure
-from ..core.events import AgentCompleted, AgentSpawned, Event
+from ..core.events import AgentCompleted, AgentProgress, AgentSpawned, Event, ToolStarted
 from ..core.feed import actions_of
 from ..core.messages import Conversation, Message, user_message
 from ..core.reducer import session_reducer
@@ -190,14 +190,14 @@ class AgentTool(Delegate):
         try:
             reason = await run_loop(nested.ports)
         except asyncio.CancelledError:
-            await _ended(ports, call_id, "aborted", nested.left_open("interrupted"))
+            await _ended(ports, call_id, "aborted", nested.left_open(ports.why_stopped()))
             raise
         except SessionError as error:
             left = nested.left_open("error")
             await _ended(ports, call_id, "error", left, message=error.message)
             raise ToolFailure(f"The helper {name} failed: {error.message}") from error
         if reason == "interrupted":
-            await _ended(ports, call_id, "aborted", nested.left_open(reason))
+            await _ended(ports, call_id, "aborted", nested.left_open(ports.why_stopped()))
             raise Cancelled
         await _ended(ports, call_id, "completed")
         text = nested.last_text or f"({self._agent.name} gave no answer: {reason})"
@@ -268,6 +268,9 @@ class _NestedRun:
     def _emit(self, event: Event) -> None:
         self._fold(event)
         self._outer.emit(self._marked(event))
+        if isinstance(event, ToolStarted) and event.agent_id is None:
+            told = f"Calls {event.name}"
+            self._outer.emit(AgentProgress(tool_call_id=self._call_id, message=told))
 
     async def _commit(self, kind: Any, data: dict[str, Any], *events: Event) -> None:
         marked = tuple(self._marked(event) for event in events)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from ..core.errors import SessionClosed
-from ..core.events import Event, SessionEnded, StorageChanged
+from ..core.events import Event, SessionEnded, StorageChanged, notice
 from ..core.ids import Clock, IdSource
 from ..core.records import Record, RecordKind
 from ..policy.events import EventOptions
@@ -58,6 +58,7 @@ class Writer:
         self._seq = 0
         self._lock = asyncio.Lock()
         self.bus = Bus(events)
+        self.bus.on_hook_removed = self._hook_removed
 
     def require_open(self) -> None:
         """Raises SessionClosed once the session is being closed."""
@@ -123,6 +124,13 @@ class Writer:
         self.emit(self.storage_event())
         if self.recorder.read_only is not None:
             self.when_lost()
+
+    def _hook_removed(self, event: Event, timeout_s: float) -> None:
+        text = (
+            f"A hook on events did not return from {event.type} within {timeout_s:g} s. It is"
+            " asked no more; the session goes on."
+        )
+        self.emit(notice("hook", "hook_timeout", text))
 
     def storage_event(self) -> StorageChanged:
         """Where the session is kept now, and what is wrong with that."""

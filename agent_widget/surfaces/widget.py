@@ -80,7 +80,8 @@ class AgentWidget(anywidget.AnyWidget):
     ``resume`` goes on with a stored session: its id, or ``"last"``. ``session_id`` names the
     session and goes on with it if it is there. ``while_running`` says what happens to messages
     sent while the agent works: ``"block"`` (default) or ``"steer"``; with ``input_control`` the
-    agent may change that itself.
+    agent may change that itself. A run ends after ``max_steps`` model calls, or ``max_seconds`` on
+    the clock.
     ``budget`` is a ``Budget``, or a mapping of ``max_usd``, ``max_total_tokens`` and
     ``on_exceeded``; ``prices`` are those of models that are in no list, per million tokens:
     ``{"my-model": {"input_mtok": 0.25, "output_mtok": 2}}``.
@@ -122,6 +123,7 @@ class AgentWidget(anywidget.AnyWidget):
         notebook: bool = True,
         workspace: str | Path | None = ".",
         max_steps: int = DEFAULT_MAX_STEPS,
+        max_seconds: float | None = None,
         store: Where = None,
         resume: str | None = None,
         session_id: str | None = None,
@@ -157,6 +159,7 @@ class AgentWidget(anywidget.AnyWidget):
             "notebook": notebook,
             "workspace": workspace,
             "max_steps": max_steps,
+            "max_seconds": max_seconds,
             "store": store,
             "resume": resume,
             "session_id": session_id,

@@ -78,6 +78,7 @@ MARKED_ENDS: Final[Mapping[str, Mark]] = {
     "interrupted": "stopped",
     "abandoned": "stopped",
     "closed": "stopped",
+    "max_seconds": "stopped",
     "error": "failed",
     "recovered": "stopped",
 }
@@ -339,7 +340,7 @@ def _agents_at_rest(agents: Mapping[str, AgentView]) -> Mapping[str, AgentView]:
     if all(agent.state != "running" for agent in agents.values()):
         return agents
     return {
-        call_id: replace(agent, state="aborted") if agent.state == "running" else agent
+        call_id: AgentView(agent.name, "aborted") if agent.state == "running" else agent
         for call_id, agent in agents.items()
     }
 
@@ -367,7 +368,7 @@ def _usage(view: SessionView, event: UsageUpdated) -> SessionView:
         event.cache_read_tokens,
         event.cache_write_tokens,
     )
-    usage = view.usage.plus(tokens, event.cost, event.currency)
+    usage = view.usage.plus(tokens, event.cost, event.currency, event.uncached_cost)
     if event.agent_id is None and event.purpose is None:
         usage = usage.in_context(event.context_window_tokens)
     return replace(view, usage=usage)

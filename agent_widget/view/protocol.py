@@ -243,13 +243,16 @@ class Notice(TypedDict):
 
 
 class Usage(TypedDict):
-    """``cost`` is a decimal number in ``currency``; null where not all of it is known."""
+    """``cost``, and what caches ``saved``, are decimal numbers in ``currency``; null where not all
+    of it is known.
+    """
 
     input_tokens: int
     output_tokens: int
     cached_tokens: int
     requests: int
     cost: str | None
+    saved: str | None
     currency: str | None
     context_tokens: int | None
     context_window: int | None

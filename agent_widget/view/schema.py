@@ -99,6 +99,7 @@ def top_to_wire(view: SessionView) -> wire.Top:
             "cached_tokens": usage.cache_read_tokens,
             "requests": usage.requests,
             "cost": usage.cost,
+            "saved": usage.saved,
             "currency": usage.currency,
             "context_tokens": usage.context_tokens,
             "context_window": usage.context_window,

@@ -205,13 +205,14 @@ export interface Notice {
   message: string;
 }
 
-/** `cost` is a decimal number in `currency`; null where not all of it is known. */
+/** `cost`, and what caches `saved`, are decimal numbers in `currency`; null where not all of it is known. */
 export interface Usage {
   input_tokens: number;
   output_tokens: number;
   cached_tokens: number;
   requests: number;
   cost: string | null;
+  saved: string | null;
   currency: string | null;
   context_tokens: number | null;
   context_window: number | null;
