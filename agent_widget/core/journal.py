@@ -19,7 +19,7 @@ from .events import QueuedInput
 from .records import Record, RecordKind
 from .replay import LATE_RESULT
 
-USAGE_NOTES: Final = ("context_window", "agent_id", "purpose")
+USAGE_NOTES: Final = ("uncached_cost", "context_window", "agent_id", "purpose")
 """What a record says of a model call beside its usage and cost."""
 
 

@@ -96,6 +96,13 @@ class Recorder:
             self._keep(self._renew_for_ever())
         return records
 
+    async def take_over(self, owner: Owner) -> list[Record]:
+        """Take a session that could only be read, as it is stored now. Raises StoreError."""
+        async with self._lock:
+            records = await self.open(owner)
+            self.read_only = None
+            return records
+
     async def open_read_only(self, reason: str) -> list[Record]:
         """Read what is stored without the right to write."""
         records = await self._load()

@@ -12,7 +12,6 @@ import contextlib
 import contextvars
 import functools
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from msgspec import Struct
@@ -21,9 +20,7 @@ from ..core.errors import SessionError
 from ..core.events import (
     InputReceived,
     NoticeDismissed,
-    PermissionModeChanged,
     QueueName,
-    SessionCreated,
     SessionInfoChanged,
     SessionReset,
     Todo,
@@ -33,9 +30,7 @@ from ..core.events import (
     notice,
 )
 from ..core.ids import Clock, IdSource
-from ..core.journal import Journal
 from ..core.messages import Conversation
-from ..core.records import FORMAT_VERSION
 from ..core.state import SessionState
 from ..core.transcript import session_name
 from ..policy.budget import Budget
@@ -44,8 +39,7 @@ from ..policy.permission import Decision
 from ..policy.prompt import PromptSummary
 from ..providers.base import Model
 from ..providers.prices import PriceList
-from ..store.base import Owner, SessionInUse, SessionStore
-from ..store.owner import this_process
+from ..store.base import Owner, SessionStore
 from ..tools.base import MainThread, Tool
 from ..tools.final import FinalResult
 from ..tools.registry import Registry, register
@@ -59,6 +53,7 @@ from .ending import CLOSE_S, Ending, Receipt
 from .hooks import Hooks
 from .inputcontrol import InputControl
 from .inputs import AtRest, Inputs, clean_text
+from .opening import Opening
 from .permissions import Permissions
 from .prompt import System, SystemPrompt
 from .recovery import Resumption
@@ -73,8 +68,7 @@ from .writer import Fact, Writer
 
 __all__ = ["DEFAULT_MAX_STEPS", "STOP_GRACE_S", "Sent", "Session"]
 
-SESSION_READ_ONLY: Final = "Close it there and run this cell again, or go on with fork()."
-READ_ONLY_ADVICE: Final = "Open it again to go on."
+READ_ONLY_ADVICE: Final = "Take it over, or fork it, to go on."
 
 
 class Sent(Struct, frozen=True):
@@ -122,10 +116,8 @@ class Session:
     ) -> None:
         self.session_id = session_id or new_id("s")
         self.permissions = permissions
-        self._warnings = warnings
         self._hooks = Hooks() if hooks is None else hooks
         self._hooks.session_id = self.session_id
-        self._agent_default = while_running
         self._approvals = Approvals(ask_user, attendant, clock_ms)
         self._writer = Writer(self.session_id, store, clock_ms, new_id, events)
         self.inputs = Inputs(self._writer, clock_ms, new_id)
@@ -161,6 +153,17 @@ class Session:
         summaries = Summaries(self._writer, self.inputs, self.spending, lambda: self.model)
         self.context = Context(self._writer, self.inputs, self.runs, new_id)
         self.tree = SessionTree(self._writer, self.runs, summaries, new_id, self._hooks)
+        resumption = Resumption(
+            self._writer, self.inputs, self._staff, self.runs, self.tree, self._commits
+        )
+        self._opening = Opening(
+            resumption,
+            permissions,
+            self._hooks,
+            agent_default=while_running,
+            warnings=warnings,
+            when_lost=self._lost,
+        )
         self._ending = Ending(self._writer, self.runs, self._commits, summaries, self._staff)
         self._new_id = new_id
 
@@ -254,34 +257,17 @@ class Session:
         that another process holds can only be read (``view.storage.read_only``). Raises StoreError
         when it cannot be read.
         """
-        recorder = self._writer.recorder
-        try:
-            records = await recorder.open(owner or this_process())
-        except SessionInUse as in_use:
-            records = await recorder.open_read_only(f"{in_use.message} {SESSION_READ_ONLY}")
-        cwd = str(Path.cwd())
-        if records:
-            resumption = Resumption(
-                self._writer, self.inputs, self._staff, self.runs, self.tree, self._commits
-            )
-            await resumption.go_on(Journal.of(records), cwd)
-        else:
-            header = {"version": FORMAT_VERSION, "session_id": self.session_id, "cwd": cwd}
-            await self._writer.commit("header", header, SessionCreated(cwd=cwd))
-        self._writer.emit(self._writer.storage_event())
-        if recorder.read_only is not None:
-            self._lost()
-        self._writer.emit(self._staff.model_changed)
-        self._writer.emit(self.inputs.with_agent_default(self._agent_default))
-        mode = PermissionModeChanged(mode=self.permissions.mode, warning=self.permissions.warning)
-        self._writer.emit(mode)
-        for each in self._warnings:
-            told = notice("setup", "setup", each) if isinstance(each, str) else each
-            self._writer.emit(told)
-        for said in self.permissions.notices:
-            self._writer.emit(notice("permission", said.code, said.message))
-        if recorder.read_only is None:
-            await self._hooks.session_start(self._writer.emit)
+        await self._opening.open(owner)
+
+    async def take_over(self, owner: Owner | None = None) -> None:
+        """Go on here with a session that could only be read, once its owner is gone.
+
+        Harmless when it can be written. Raises SessionInUse, which says who has it, and
+        SessionError ``unsaved`` when something of this view was never stored.
+        """
+        async with self._sending:
+            self._require_open()
+            await self._opening.take_over(owner)
 
     async def close(self, timeout_s: float = CLOSE_S) -> Receipt:
         """Stop what runs, store what waits, tell the end, give all back.

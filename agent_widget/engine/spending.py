@@ -60,6 +60,8 @@ class CountedCall:
         if self.cost is not None:
             amount = format(self.cost.amount, "f")
             data["cost"] = {"amount": amount, "currency": self.cost.currency}
+        if self.uncached_cost is not None:
+            data["uncached_cost"] = format(self.uncached_cost.amount, "f")
         if self.context_window is not None:
             data["context_window"] = self.context_window
         if self.purpose is not None:

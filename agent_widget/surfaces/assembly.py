@@ -20,6 +20,7 @@ from ..extend.trust import TrustWarning
 from ..policy.budget import Budget, RunLimits, budget_option, check_price
 from ..policy.hooks import Hook
 from ..policy.prompt import ApplicationPrompt
+from ..policy.strangers import unmatched_rules
 from ..providers.base import Model, ModelInfo
 from ..providers.catalog import resolve_model
 from ..providers.prices import PriceList, TokenPrices
@@ -113,6 +114,8 @@ class Assembly:
         self._allow = options.get("allow_tools")
         self._exclude = options.get("exclude_tools", ())
         registry = self.registry_with(options.get("tools", ()))
+        known_tools = {*registry.names, *self._exclude, *(t.name for t in self._own)}
+        known_tools |= {tool.name for agent in agents for tool in agent.tools or ()}
         make = functools.partial(
             Session,
             model=client,
@@ -134,7 +137,12 @@ class Assembly:
             output_type=options.get("output_type"),
             budget=budget,
             prices=prices,
-            warnings=(*registry.warnings, *guarded.notices),
+            warnings=(
+                *registry.warnings,
+                *guarded.notices,
+                *unmatched_rules(guarded.given, known_tools),
+                *unmatched_rules(guarded.kept, known_tools, only_slips=True),
+            ),
         )
         self.driver = Driver(make, kept, has_ask_user=ask_user is not None)
         if history := options.get("messages", ()):

@@ -239,6 +239,13 @@ class AgentWidget(anywidget.AnyWidget):
         forked: str = self._driver.command(lambda: self.session.tree.fork(message_id))
         return forked
 
+    def take_over(self) -> None:
+        """Go on here with a session that could only be read, once its owner is gone.
+
+        Raises SessionError ``session_in_use``, which says who has it.
+        """
+        self._driver.command(self.session.take_over)
+
     def stop(self) -> None:
         """Stop the run under way; harmless when nothing runs. Text so far stays."""
         self._driver.stop()

@@ -248,7 +248,8 @@ class SessionView(Struct, frozen=True):
     ``drafts`` maps indexes of calls being written; ``steered`` holds ids of messages that came
     while a run was under way; ``branches`` maps ids of messages that have siblings, ``notes`` those
     of messages that nobody typed. ``agents`` maps ids of delegate calls. ``blocks`` holds where the
-    blocks of the newest answer begin, of the main agent (None) and of each sub-agent.
+    blocks of the newest answer begin, of the main agent (None) and of each sub-agent. ``is_spent``
+    says that the budget let no further call through.
     """
 
     session_id: str = ""
@@ -278,6 +279,7 @@ class SessionView(Struct, frozen=True):
     notes: Mapping[str, NoteView] = field(default_factory=dict)
     agents: Mapping[str, AgentView] = field(default_factory=dict)
     blocks: Mapping[str | None, tuple[BlockPlace, ...]] = field(default_factory=dict)
+    is_spent: bool = False
 
     @property
     def connection(self) -> Literal["none", "open", "retrying", "closed"]:
@@ -322,8 +324,13 @@ class SessionView(Struct, frozen=True):
 
     @property
     def can_retry(self) -> bool:
-        """True at rest after a run that did not end by itself."""
-        if self.is_busy or self.phase in ("closed", "failed") or not len(self.chat.messages):
+        """True at rest after a run that did not end by itself, and that may end otherwise."""
+        if (
+            self.is_busy
+            or self.is_spent
+            or self.phase in ("closed", "failed")
+            or not len(self.chat.messages)
+        ):
             return False
         if self.storage.read_only is not None:
             return False

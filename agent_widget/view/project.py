@@ -94,7 +94,6 @@ UNSHOWN: Final[frozenset[type[Event]]] = frozenset(
         RunSettled,
         SessionCheckpointed,
         SessionRestored,  # comes with the view of what is restored
-        SessionResumed,
         ToolsChanged,
         ToolStarted,
         TreeNavigated,  # comes with the view of that branch
@@ -146,6 +145,7 @@ def _with_chat(view: SessionView, chat: SessionState) -> SessionView:
         view.notes,
         view.agents,
         view.blocks,
+        view.is_spent,
     )
 
 
@@ -154,6 +154,10 @@ def _with_chat(view: SessionView, chat: SessionState) -> SessionView:
 
 def _created(view: SessionView, event: SessionCreated) -> SessionView:
     return replace(view, session_id=event.session_id)
+
+
+def _resumed(view: SessionView, _event: SessionResumed) -> SessionView:
+    return replace(view, is_spent=False)  # what it spends is counted from its opening
 
 
 def _reset(view: SessionView, _event: SessionReset) -> SessionView:
@@ -333,6 +337,7 @@ def _run_end(view: SessionView, event: TurnCompleted | TurnAborted) -> SessionVi
         marks=_marks_after(view, event.reason),
         agents=_agents_at_rest(view.agents),
         blocks={},
+        is_spent=event.reason == "budget_exceeded",
     )
 
 
@@ -376,6 +381,7 @@ def _usage(view: SessionView, event: UsageUpdated) -> SessionView:
 
 _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     SessionCreated: _created,
+    SessionResumed: _resumed,
     SessionReset: _reset,
     SessionStopping: _stopping,
     SessionEnded: _ended,
