@@ -23,6 +23,10 @@ USAGE_NOTES: Final = ("uncached_cost", "context_window", "agent_id", "purpose")
 """What a record says of a model call beside its usage and cost."""
 
 
+VOIDED: Final = "voided"
+"""The type of a ``custom`` record that names another one: stored after it was refused, not true."""
+
+
 class Checkpoint(Struct, frozen=True):
     """A named place: the entry the conversation ended with, ``message_count`` messages long."""
 
@@ -69,9 +73,11 @@ class Journal:
     @classmethod
     def of(cls, records: Iterable[Record]) -> Journal:
         """The journal of ``records`` in the order of appending."""
-        journal = cls()
+        journal, records = cls(), (*records,)
+        voided = {record.data["data"] for record in records if _is_void(record)}
         for record in records:
-            journal._read(record)
+            if record.id not in voided:
+                journal._read(record)
         return journal
 
     @cached_property
@@ -124,6 +130,10 @@ class Journal:
         if read is not None:
             read(self, data)
         self.leaf = leaf_after(record)
+
+
+def _is_void(record: Record) -> bool:
+    return record.kind == "custom" and record.data["custom_type"] == VOIDED
 
 
 def leaf_after(record: Record) -> str:

@@ -56,6 +56,7 @@ from .inputs import AtRest, Inputs, clean_text
 from .opening import Opening
 from .permissions import Permissions
 from .prompt import System, SystemPrompt
+from .recorder import GRACE_S
 from .recovery import Resumption
 from .run import ActiveRun
 from .runs import ABANDON_S, DEFAULT_MAX_STEPS, STOP_GRACE_S, NotRunning, Runs, Surroundings
@@ -111,6 +112,7 @@ class Session:
         budget: Budget | None = None,
         prices: PriceList | None = None,
         events: EventOptions | None = None,
+        store_grace_s: float = GRACE_S,
         warnings: tuple[str | TurnError, ...] = (),
         hooks: Hooks | None = None,
     ) -> None:
@@ -119,7 +121,7 @@ class Session:
         self._hooks = Hooks() if hooks is None else hooks
         self._hooks.session_id = self.session_id
         self._approvals = Approvals(ask_user, attendant, clock_ms)
-        self._writer = Writer(self.session_id, store, clock_ms, new_id, events)
+        self._writer = Writer(self.session_id, store, clock_ms, new_id, events, store_grace_s)
         self.inputs = Inputs(self._writer, clock_ms, new_id)
         final = None if output_type is None else FinalResult(output_type)
         self._control: tuple[Tool, ...] = () if final is None else (final,)

@@ -18,7 +18,7 @@ from ..store.base import SessionStore
 from ..view.model import SessionView
 from ..view.project import project
 from .bus import Bus
-from .recorder import HERE, Here, Recorder
+from .recorder import GRACE_S, HERE, Here, Recorder
 
 T = TypeVar("T")
 Told = Event | tuple[Event, SessionView]
@@ -44,12 +44,18 @@ class Writer:
         clock_ms: Clock,
         new_id: IdSource,
         events: EventOptions | None = None,
+        store_grace_s: float = GRACE_S,
     ) -> None:
         self.session_id = session_id
         self.stream_id = new_id("v")
         self.view = SessionView(session_id=session_id)
         self.recorder = Recorder(
-            store, session_id, clock_ms, new_id, on_change=self._storage_changed
+            store,
+            session_id,
+            clock_ms,
+            new_id,
+            on_change=self._storage_changed,
+            grace_s=store_grace_s,
         )
         self.when_lost: Callable[[], None] = lambda: None
         self.is_closing = False

@@ -10,9 +10,11 @@ from typing import Any, Literal, TypedDict
 
 from ..core.errors import InvalidOptions
 from ..core.events import Todo, WhileRunning
+from ..core.usage import is_amount
 from ..engine.approvals import AskUser
 from ..engine.permissions import Adjudicator
 from ..engine.prompt import SystemPrompt, SystemText
+from ..engine.recorder import GRACE_S
 from ..engine.runs import DEFAULT_MAX_STEPS
 from ..engine.session import Session
 from ..engine.subagents import Agent, agent_tools
@@ -57,6 +59,7 @@ class ChatOptions(TypedDict, total=False):
     max_steps: int
     max_seconds: float | None
     store: Where
+    store_grace_s: float
     resume: str | None
     session_id: str | None
     while_running: WhileRunning | None
@@ -137,6 +140,7 @@ class Assembly:
             output_type=options.get("output_type"),
             budget=budget,
             prices=prices,
+            store_grace_s=options.get("store_grace_s", GRACE_S),
             warnings=(
                 *registry.warnings,
                 *guarded.notices,
@@ -188,6 +192,9 @@ def _require_known(options: Mapping[str, object]) -> None:
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise InvalidOptions(f"max_steps={steps!r} is no whole number above 0.")
     RunLimits(max_seconds=options.get("max_seconds"))  # type: ignore[arg-type]
+    grace_s = options.get("store_grace_s", GRACE_S)
+    if not is_amount(grace_s) or not grace_s:
+        raise InvalidOptions(f"store_grace_s={grace_s!r} is no number of seconds above 0.")
     for name in ("prices", "namespace"):
         value = options.get(name)
         if value is not None and not isinstance(value, Mapping):

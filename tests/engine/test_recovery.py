@@ -387,9 +387,7 @@ async def test_who_loses_the_session_while_a_run_is_under_way_ends_it_and_is_tol
             assert await quick.records() == records
 
 
-async def test_a_reader_takes_over_once_the_owner_is_gone_and_sees_what_was_said() -> (
-    None
-):
+async def test_a_reader_takes_over_once_the_owner_is_gone_and_sees_what_was_said() -> None:
     store = MemoryStore()
     options: dict[str, Any] = {"store": store, "session_id": "s-both"}
     holder = opened([[text("a")], [text("b")]], **options)
