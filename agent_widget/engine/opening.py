@@ -12,7 +12,6 @@ from ..core.events import (
     SessionCreated,
     TreeNavigated,
     TurnError,
-    WhileRunning,
     notice,
 )
 from ..core.journal import Journal
@@ -35,7 +34,6 @@ class Opening:
         permissions: Permissions,
         hooks: Hooks,
         *,
-        agent_default: WhileRunning | None,
         warnings: tuple[str | TurnError, ...],
         when_lost: Callable[[], None],
     ) -> None:
@@ -43,7 +41,6 @@ class Opening:
         self._writer = resumption.writer
         self._permissions = permissions
         self._hooks = hooks
-        self._agent_default = agent_default
         self._warnings = warnings
         self._when_lost = when_lost
         self.cwd = str(Path.cwd())
@@ -99,6 +96,8 @@ class Opening:
         writer, resumption = self._writer, self._resumption
         writer.emit(writer.storage_event())
         writer.emit(resumption.staff.model_changed)
-        writer.emit(resumption.inputs.with_agent_default(self._agent_default))
+        writer.emit(
+            resumption.inputs.with_agent_default(resumption.staff.crew.current.while_running)
+        )
         mode, warning = self._permissions.mode, self._permissions.warning
         writer.emit(PermissionModeChanged(mode=mode, warning=warning))

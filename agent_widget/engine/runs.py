@@ -422,7 +422,8 @@ class Runs:
         def fact() -> Fact:
             calls = left_open(self._writer.view.chat, reason)
             data = ended_data(run.run_id, reason, error, self.late.told(calls))
-            policy = policy_after_run(self._inputs.policy, self._inputs.policy.agent)
+            default = self._around.staff.crew.current.while_running
+            policy = policy_after_run(self._inputs.policy, default)
             data["interaction"], told = self._inputs.transition(RESTING, policy)
             if self._writer.is_closing:  # the next to open it may send, nobody here
                 _, told = self._inputs.transition(replace(RESTING, is_closed=True), policy)

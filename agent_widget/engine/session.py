@@ -125,9 +125,14 @@ class Session:
         self.inputs = Inputs(self._writer, clock_ms, new_id)
         final = None if output_type is None else FinalResult(output_type)
         self._control: tuple[Tool, ...] = () if final is None else (final,)
+
+        def control_of(name: str) -> Tool:
+            return InputControl(self.inputs, name, lambda: self.agent)
+
         if input_control:
-            self._control = (*self._control, InputControl(self.inputs, MAIN, lambda: self.agent))
-        crew = crew_of(model, system, register([*tools, *self._control]), agents)
+            self._control = (*self._control, control_of(MAIN))
+        own = register([*tools, *self._control])
+        crew = crew_of(model, system, own, agents, while_running, control_of)
         self._staff = Staff(crew, self._writer)
         self._commits = HistoryCommits(on_history_commit, self._tell_commit_failure)
         self._writer.when_lost = self._lost
@@ -162,7 +167,6 @@ class Session:
             resumption,
             permissions,
             self._hooks,
-            agent_default=while_running,
             warnings=warnings,
             when_lost=self._lost,
         )
@@ -405,7 +409,10 @@ class Session:
 
             def make() -> Fact:
                 self.runs.require_rest()
-                told = (SessionReset(), *self.inputs.taken_back(), *crew.changes_since(before))
+                changed = crew.changes_since(before)
+                if (default := crew.current.while_running) != self.inputs.policy.agent:
+                    changed = [self.inputs.with_agent_default(default), *changed]
+                told = (SessionReset(), *self.inputs.taken_back(), *changed)
                 return {"entry_id": None, "crew": crew.stored}, told
 
             await self._writer.commit_made("leaf", make)
