@@ -14,6 +14,7 @@ from typing import Literal
 from msgspec import Struct
 
 from .envelope import Event
+from .hookevents import HookBlocked, HookCompleted, HookTriggered
 from .messages import Json
 from .toolevents import (
     AgentCompleted,
@@ -251,20 +252,29 @@ WhileRunning = Literal["block", "steer"]
 
 
 class QueuedInput(Struct, frozen=True):
-    """Input that is stored and waits: ``steering`` for the next step, ``follow_up`` for the end."""
+    """Input that is stored and waits: ``steering`` for the next step, ``follow_up`` for the end.
+
+    ``kind`` is that of context which nobody typed (see ``EntryAppended``).
+    """
 
     message_id: str
     text: str
     queue: QueueName
+    kind: str | None = None
+    display: bool | None = None
 
 
 class InputReceived(Event, frozen=True, kw_only=True):
-    """A user message is stored. With ``queue`` it waits there and is not part of the chat yet."""
+    """A user message is stored. With ``queue`` it waits there and is not part of the chat yet;
+    then it may also be context that nobody typed, of a ``kind``.
+    """
 
     type = "input.received"
     message_id: str
     text: str
     queue: QueueName | None = None
+    kind: str | None = None
+    display: bool | None = None
 
 
 class InputChanged(Event, frozen=True, kw_only=True):
@@ -444,38 +454,6 @@ class MsgRetracted(Event, frozen=True, kw_only=True):
     type = "msg.retracted"
     message_id: str
     index: int
-
-
-class HookTriggered(Event, frozen=True, kw_only=True):
-    """A hook runs; ``hook_event`` says at which point, ``name`` which one."""
-
-    type = "hook.triggered"
-    hook_event: str
-    name: str
-    tool_call_id: str | None = None
-    source: Literal["kernel", "sdk", "hook", "extension"] = "hook"
-
-
-class HookCompleted(Event, frozen=True, kw_only=True):
-    """A hook has ended and stopped nothing; ``reason`` is what it had to say."""
-
-    type = "hook.completed"
-    hook_event: str
-    name: str
-    tool_call_id: str | None = None
-    reason: str | None = None
-    source: Literal["kernel", "sdk", "hook", "extension"] = "hook"
-
-
-class HookBlocked(Event, frozen=True, kw_only=True):
-    """A guard refused what it guards, or failed at its work."""
-
-    type = "hook.blocked"
-    hook_event: str
-    name: str
-    reason: str
-    tool_call_id: str | None = None
-    source: Literal["kernel", "sdk", "hook", "extension"] = "hook"
 
 
 class UsageUpdated(Event, frozen=True, kw_only=True):

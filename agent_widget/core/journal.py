@@ -200,6 +200,10 @@ def _message(journal: Journal, data: Data) -> None:
         journal.call_ids |= {part["id"] for part in parts if part["type"] == "tool"}
 
 
+def _custom_message(journal: Journal, data: Data) -> None:
+    journal.waiting = [each for each in journal.waiting if each != data["message_id"]]
+
+
 def _decided(journal: Journal, data: Data) -> None:
     run = journal.open_run
     if run is not None and data["decision"] == "allow":
@@ -218,7 +222,8 @@ def _left(journal: Journal, data: Data) -> None:
 
 
 def _pending(journal: Journal, data: Data) -> None:
-    row = QueuedInput(data["message_id"], data["text"], data["queue"])
+    kind, display = data.get("custom_type"), data.get("display")
+    row = QueuedInput(data["message_id"], data["text"], data["queue"], kind, display)
     journal.inputs[row.message_id] = row
     journal.waiting.append(row.message_id)
 
@@ -273,6 +278,7 @@ def _crew(journal: Journal, data: Data) -> None:
 _READERS: Final[Mapping[RecordKind, Callable[[Journal, Data], None]]] = {
     "run_admitted": _admitted,
     "message": _message,
+    "custom_message": _custom_message,
     "permission_decided": _decided,
     "run_ended": _ended,
     "agent_run": _left,

@@ -211,7 +211,10 @@ def _agent_run(data: Data) -> list[Event]:
 
 
 def _applied(data: Data) -> list[Event]:
-    rows = tuple(QueuedInput(row["id"], row["text"], "steering") for row in data["messages"])
+    rows = tuple(
+        QueuedInput(row["id"], row["text"], "steering", row.get("custom_type"), row.get("display"))
+        for row in data["messages"]
+    )
     ids, after = tuple(data["message_ids"]), data["after_message_id"]
     return [InputApplied(message_ids=ids, after_message_id=after, inputs=rows)]
 

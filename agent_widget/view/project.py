@@ -225,7 +225,7 @@ def _received(view: SessionView, event: InputReceived) -> SessionView:
     if event.queue is None:
         rest = _without(view, (event.message_id,))
         return replace(_with_waiting(view, rest), error=None)
-    row = QueuedInput(event.message_id, event.text, event.queue)
+    row = QueuedInput(event.message_id, event.text, event.queue, event.kind, event.display)
     return _with_waiting(view, (*view.input.waiting, row))
 
 
@@ -254,9 +254,16 @@ def _applied(view: SessionView, event: InputApplied) -> SessionView:
         conversation = conversation.appended(user_message(row.message_id, row.text))
     for message in later:
         conversation = conversation.appended(message)
-    steered = view.steered | {row.message_id for row in event.inputs}
+    said = [row for row in event.inputs if row.kind is None]
+    steered = view.steered | {row.message_id for row in said}
+    notes = {
+        row.message_id: NoteView(row.kind, row.display is not False)
+        for row in event.inputs
+        if row.kind is not None
+    }
     view = _with_waiting(view, _without(view, event.message_ids))
-    return replace(view, chat=SessionState.of(conversation, "streaming"), steered=steered)
+    chat = SessionState.of(conversation, "streaming")
+    return replace(view, chat=chat, steered=steered, notes={**view.notes, **notes})
 
 
 def _loaded(view: SessionView, event: HistoryLoaded) -> SessionView:
@@ -271,6 +278,7 @@ def _noted(view: SessionView, event: EntryAppended) -> SessionView:
     conversation = view.chat.messages.appended(user_message(event.message_id, event.text))
     chat = SessionState.of(conversation, view.chat.status, view.chat.error)
     note = NoteView(event.kind, event.display)
+    view = _with_waiting(view, _without(view, (event.message_id,)))
     return replace(view, chat=chat, notes={**view.notes, event.message_id: note})
 
 
