@@ -12,11 +12,11 @@ import contextlib
 import contextvars
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from msgspec import Struct
 
-from ..core.errors import SessionError
+from ..core.errors import InvalidOptions, SessionError
 from ..core.events import (
     InputReceived,
     NoticeDismissed,
@@ -44,6 +44,7 @@ from ..tools.base import MainThread, Tool
 from ..tools.final import FinalResult
 from ..tools.registry import Registry, register
 from ..view.model import SessionView
+from .accessors import Accessors
 from .approvals import Approvals, AskUser, Attendant, decision_in_words
 from .bus import HOOK_TIMEOUT_S, EventStream, Hook, Listener
 from .commits import HistoryCommits, OnHistoryCommit
@@ -80,7 +81,7 @@ class Sent(Struct, frozen=True):
     queue: QueueName | None = None
 
 
-class Session:
+class Session(Accessors):
     """One conversation with one model, its tools and its person.
 
     ``view`` and what is read from it may be used from any thread. ``open`` it before anything
@@ -116,6 +117,10 @@ class Session:
         warnings: tuple[str | TurnError, ...] = (),
         hooks: Hooks | None = None,
     ) -> None:
+        given: object = model
+        if not isinstance(given, Model):
+            advice = "Pass a model object, or make the session with create_session(…)."
+            raise InvalidOptions(f"A session needs a model, and got {given!r}.", advice=advice)
         self.session_id = session_id or new_id("s")
         self.permissions = permissions
         self._hooks = Hooks() if hooks is None else hooks
@@ -172,12 +177,6 @@ class Session:
         )
         self._ending = Ending(self._writer, self.runs, self._commits, summaries, self._staff)
         self._new_id = new_id
-
-    def __copy__(self) -> NoReturn:
-        raise TypeError("A session cannot be copied: it has one writer. Fork it instead.")
-
-    def __deepcopy__(self, _memo: object) -> NoReturn:
-        self.__copy__()
 
     # --- what is, readable from any thread ---------------------------------------------------
 
