@@ -14,6 +14,7 @@ from typing import Literal
 from msgspec import Struct
 
 from .envelope import Event
+from .hookevents import HookBlocked, HookCompleted, HookTriggered
 from .messages import Json
 from .toolevents import (
     AgentCompleted,
@@ -251,20 +252,29 @@ WhileRunning = Literal["block", "steer"]
 
 
 class QueuedInput(Struct, frozen=True):
-    """Input that is stored and waits: ``steering`` for the next step, ``follow_up`` for the end."""
+    """Input that is stored and waits: ``steering`` for the next step, ``follow_up`` for the end.
+
+    ``kind`` is that of context which nobody typed (see ``EntryAppended``).
+    """
 
     message_id: str
     text: str
     queue: QueueName
+    kind: str | None = None
+    display: bool | None = None
 
 
 class InputReceived(Event, frozen=True, kw_only=True):
-    """A user message is stored. With ``queue`` it waits there and is not part of the chat yet."""
+    """A user message is stored. With ``queue`` it waits there and is not part of the chat yet;
+    then it may also be context that nobody typed, of a ``kind``.
+    """
 
     type = "input.received"
     message_id: str
     text: str
     queue: QueueName | None = None
+    kind: str | None = None
+    display: bool | None = None
 
 
 class InputChanged(Event, frozen=True, kw_only=True):
@@ -358,14 +368,14 @@ class TurnStarted(Event, frozen=True, kw_only=True):
 
 
 class TurnCompleted(Event, frozen=True, kw_only=True):
-    """A run ended by itself: completed, handoff, max_steps, max_output or refusal."""
+    """A run ended by itself: completed, handoff, max_steps, max_output, refusal, empty_answers."""
 
     type = "turn.completed"
     reason: str
 
 
 class TurnAborted(Event, frozen=True, kw_only=True):
-    """A run was ended; ``reason`` is interrupted, error, abandoned or closed."""
+    """A run was ended: interrupted, error, budget_exceeded, max_seconds, abandoned or closed."""
 
     type = "turn.aborted"
     reason: str
@@ -446,44 +456,12 @@ class MsgRetracted(Event, frozen=True, kw_only=True):
     index: int
 
 
-class HookTriggered(Event, frozen=True, kw_only=True):
-    """A hook runs; ``hook_event`` says at which point, ``name`` which one."""
-
-    type = "hook.triggered"
-    hook_event: str
-    name: str
-    tool_call_id: str | None = None
-    source: Literal["kernel", "sdk", "hook", "extension"] = "hook"
-
-
-class HookCompleted(Event, frozen=True, kw_only=True):
-    """A hook has ended and stopped nothing; ``reason`` is what it had to say."""
-
-    type = "hook.completed"
-    hook_event: str
-    name: str
-    tool_call_id: str | None = None
-    reason: str | None = None
-    source: Literal["kernel", "sdk", "hook", "extension"] = "hook"
-
-
-class HookBlocked(Event, frozen=True, kw_only=True):
-    """A guard refused what it guards, or failed at its work."""
-
-    type = "hook.blocked"
-    hook_event: str
-    name: str
-    reason: str
-    tool_call_id: str | None = None
-    source: Literal["kernel", "sdk", "hook", "extension"] = "hook"
-
-
 class UsageUpdated(Event, frozen=True, kw_only=True):
     """Tokens of one model call; the four kinds do not overlap.
 
-    ``cost`` is its price as a decimal number in ``currency``; without one no price is known.
-    ``context_window_tokens`` is how much the model takes, where that is known;
-    ``purpose`` what it was for, if not for an answer.
+    ``cost`` is its price as a decimal number in ``currency``, ``uncached_cost`` what it would have
+    been without a cache; without them no price is known. ``context_window_tokens`` is how much the
+    model takes, where that is known; ``purpose`` what it was for, if not for an answer.
     """
 
     type = "cost.usage.updated"
@@ -494,5 +472,6 @@ class UsageUpdated(Event, frozen=True, kw_only=True):
     cache_write_tokens: int = 0
     cost: str | None = None
     currency: str | None = None
+    uncached_cost: str | None = None
     context_window_tokens: int | None = None
     purpose: str | None = None

@@ -19,8 +19,12 @@ from .events import QueuedInput
 from .records import Record, RecordKind
 from .replay import LATE_RESULT
 
-USAGE_NOTES: Final = ("context_window", "agent_id", "purpose")
+USAGE_NOTES: Final = ("uncached_cost", "context_window", "agent_id", "purpose")
 """What a record says of a model call beside its usage and cost."""
+
+
+VOIDED: Final = "voided"
+"""The type of a ``custom`` record that names another one: stored after it was refused, not true."""
 
 
 class Checkpoint(Struct, frozen=True):
@@ -69,9 +73,11 @@ class Journal:
     @classmethod
     def of(cls, records: Iterable[Record]) -> Journal:
         """The journal of ``records`` in the order of appending."""
-        journal = cls()
+        journal, records = cls(), (*records,)
+        voided = {record.data["data"] for record in records if _is_void(record)}
         for record in records:
-            journal._read(record)
+            if record.id not in voided:
+                journal._read(record)
         return journal
 
     @cached_property
@@ -124,6 +130,10 @@ class Journal:
         if read is not None:
             read(self, data)
         self.leaf = leaf_after(record)
+
+
+def _is_void(record: Record) -> bool:
+    return record.kind == "custom" and record.data["custom_type"] == VOIDED
 
 
 def leaf_after(record: Record) -> str:
@@ -190,6 +200,10 @@ def _message(journal: Journal, data: Data) -> None:
         journal.call_ids |= {part["id"] for part in parts if part["type"] == "tool"}
 
 
+def _custom_message(journal: Journal, data: Data) -> None:
+    journal.waiting = [each for each in journal.waiting if each != data["message_id"]]
+
+
 def _decided(journal: Journal, data: Data) -> None:
     run = journal.open_run
     if run is not None and data["decision"] == "allow":
@@ -208,7 +222,8 @@ def _left(journal: Journal, data: Data) -> None:
 
 
 def _pending(journal: Journal, data: Data) -> None:
-    row = QueuedInput(data["message_id"], data["text"], data["queue"])
+    kind, display = data.get("custom_type"), data.get("display")
+    row = QueuedInput(data["message_id"], data["text"], data["queue"], kind, display)
     journal.inputs[row.message_id] = row
     journal.waiting.append(row.message_id)
 
@@ -263,6 +278,7 @@ def _crew(journal: Journal, data: Data) -> None:
 _READERS: Final[Mapping[RecordKind, Callable[[Journal, Data], None]]] = {
     "run_admitted": _admitted,
     "message": _message,
+    "custom_message": _custom_message,
     "permission_decided": _decided,
     "run_ended": _ended,
     "agent_run": _left,

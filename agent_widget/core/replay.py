@@ -23,6 +23,7 @@ from .events import (
     HistoryLoaded,
     InputApplied,
     InputReceived,
+    MsgRetracted,
     MsgTextDelta,
     PermissionDecided,
     QueuedInput,
@@ -43,7 +44,15 @@ from .records import Record, RecordKind
 Data = Mapping[str, Json]
 
 HARD_ENDS: Final = frozenset(
-    {"interrupted", "error", "abandoned", "closed", "recovered", "budget_exceeded"}
+    {
+        "interrupted",
+        "error",
+        "abandoned",
+        "closed",
+        "recovered",
+        "budget_exceeded",
+        "max_seconds",
+    }
 )
 """Reasons for which a run is told as aborted; after any other it ended by itself."""
 PRELOAD: Final = "preload"
@@ -132,6 +141,9 @@ def _message(data: Data) -> list[Event]:
     events: list[Event] = []
     for index, part in enumerate(message["parts"]):
         events += _part(message["id"], index, part)
+    if data.get("retracted"):  # shown and taken back: the message is there, with nothing in it
+        place = {"message_id": message["id"], "index": 0}
+        events = [BlockStart(block_type="text", **place), MsgRetracted(**place)]
     return events
 
 
@@ -199,7 +211,10 @@ def _agent_run(data: Data) -> list[Event]:
 
 
 def _applied(data: Data) -> list[Event]:
-    rows = tuple(QueuedInput(row["id"], row["text"], "steering") for row in data["messages"])
+    rows = tuple(
+        QueuedInput(row["id"], row["text"], "steering", row.get("custom_type"), row.get("display"))
+        for row in data["messages"]
+    )
     ids, after = tuple(data["message_ids"]), data["after_message_id"]
     return [InputApplied(message_ids=ids, after_message_id=after, inputs=rows)]
 

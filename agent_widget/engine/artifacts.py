@@ -24,7 +24,12 @@ Data = dict[str, Any]
 
 
 async def set_aside(store: SessionStore, lease: Lease, record: Record) -> Record:
-    """``record`` with its large pictures kept as artifacts. Raises StoreError."""
+    """``record`` with its large pictures kept as artifacts. Raises StoreError.
+
+    A store without artifacts keeps them within the record.
+    """
+    if not hasattr(store, "put_artifact"):
+        return record
 
     async def aside(block: Data) -> Data:
         if not _is_large_picture(block):
@@ -49,7 +54,8 @@ async def brought_back(
         sha256 = block.get("artifact")
         if not isinstance(sha256, str):
             return block
-        content = await store.artifact(session_id, sha256)
+        has_artifacts = hasattr(store, "artifact")
+        content = await store.artifact(session_id, sha256) if has_artifacts else None
         rest = {key: value for key, value in block.items() if key != "artifact"}
         if content is None:
             return {**rest, "type": "unavailable", "artifact_unavailable": True}

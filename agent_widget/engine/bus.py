@@ -10,6 +10,7 @@ by whoever produces events faster than they can be used.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import itertools
 import logging
 import threading
@@ -29,7 +30,11 @@ from .eventqueue import BACKLOG_SCOPE, READER_SCOPE, EventQueue
 Listener: TypeAlias = Callable[[Event, SessionView], None]
 Hook: TypeAlias = Callable[[Event], Awaitable[None]]
 
+HOOK_TIMEOUT_S: Final = 10.0
+"""A hook that takes longer with one event is asked no more."""
+
 _NO_VIEW: Final = SessionView()
+_hook_call: Final = contextvars.ContextVar[object]("hook_call", default=None)
 _encoder: Final = msgspec.json.Encoder(enc_hook=repr)
 _log = logging.getLogger(__name__)
 
@@ -142,10 +147,11 @@ class Bus:
         self._is_ended = False
         self._unpublished: deque[tuple[Event, SessionView]] = deque()
         self._is_publishing = False
-        self._hooks: dict[str, tuple[Hook, EventQueue]] = {}
+        self.on_hook_removed: Callable[[Event, float], None] = lambda _event, _timeout_s: None
+        self._hooks: dict[str, tuple[Hook, EventQueue, float]] = {}
         self._hook_numbers = itertools.count(1)
         self._relieving = asyncio.Lock()
-        self._reliever: asyncio.Task[object] | None = None
+        self._reliever: object = None  # stands for the call of a hook that is awaited now
 
     # --- telling -------------------------------------------------------------------------------
 
@@ -170,7 +176,7 @@ class Bus:
             return
         for key in tuple(self._listeners):
             if (listener := self._listeners.get(key)) is not None:
-                _call(listener, event, view)
+                _told(listener, event, view)
         with self._lock:
             self._offer(event)
 
@@ -183,7 +189,7 @@ class Bus:
             size = self._size_bytes(event)
             if self._backlog is not None:
                 self._backlog.put(event, size)
-            for _, queue in hooks:
+            for _, queue, _ in hooks:
                 queue.put(event, size)
             for channel in channels:
                 channel.queue.put(event, size)
@@ -229,15 +235,16 @@ class Bus:
 
     # --- hooks ---------------------------------------------------------------------------------
 
-    def add_hook(self, hook: Hook) -> str:
+    def add_hook(self, hook: Hook, timeout_s: float = HOOK_TIMEOUT_S) -> str:
         """Await ``hook(event)`` for every later event; returns the id to remove it with.
 
         Hooks run one after the other, after the listeners, before the producer goes on. What one
-        raises is logged and reaches nobody else.
+        raises is logged and reaches nobody else. One that takes longer than ``timeout_s`` with an
+        event is cancelled and removed, and ``on_hook_removed`` is told.
         """
         with self._lock:
             hook_id = f"hook-{next(self._hook_numbers)}"
-            self._hooks[hook_id] = (hook, self._pending(self._options))
+            self._hooks[hook_id] = (hook, self._pending(self._options), timeout_s)
         return hook_id
 
     def remove_hook(self, hook_id: str) -> bool:
@@ -251,10 +258,9 @@ class Bus:
         The producer awaits it after an event and before the next. At once without hooks, and
         within a hook.
         """
-        if not self._hooks or asyncio.current_task() is self._reliever:
+        if not self._hooks or (self._reliever is not None and _hook_call.get() is self._reliever):
             return
         async with self._relieving:
-            self._reliever = asyncio.current_task()
             try:
                 await self._relieve()
             finally:
@@ -262,14 +268,31 @@ class Bus:
 
     async def _relieve(self) -> None:
         # Counted first: a hook that makes events must not keep the producer waiting for ever.
-        rounds = max((len(queue) for _, queue in self._hooks.values()), default=0)
+        rounds = max((len(queue) for _, queue, _ in self._hooks.values()), default=0)
         for _ in range(rounds):
             for hook_id in tuple(self._hooks):
                 with self._lock:
-                    hook, queue = self._hooks.get(hook_id, (None, None))
+                    hook, queue, timeout_s = self._hooks.get(hook_id, (None, None, 0.0))
                     event = None if queue is None else queue.take()
-                if hook is not None and event is not None:
-                    await _awaited(hook, event)
+                if hook is None or event is None:
+                    continue
+                if not await self._awaited(hook, event, timeout_s):
+                    self.remove_hook(hook_id)
+                    self.on_hook_removed(event, timeout_s)
+
+    async def _awaited(self, hook: Hook, event: Event, timeout_s: float) -> bool:
+        """Whether ``hook`` was through with ``event`` in time; its late work is nobody's."""
+        self._reliever = object()
+        context = contextvars.copy_context()
+        context.run(
+            _hook_call.set, self._reliever
+        )  # a hook may use the session, in tasks of its own
+        work = asyncio.create_task(_call_hook(hook, event), context=context)
+        try:
+            done, _ = await asyncio.wait({work}, timeout=timeout_s)
+        finally:
+            work.cancel()
+        return bool(done)
 
     def _pending(self, options: EventOptions, head: list[Event] | None = None) -> EventQueue:
         return EventQueue(
@@ -279,7 +302,7 @@ class Bus:
     def statistics(self) -> BusStatistics:
         with self._lock:
             queues = [channel.queue for channel in self._channels.values()]
-            queues += [queue for _, queue in self._hooks.values()]
+            queues += [queue for _, queue, _ in self._hooks.values()]
             queues += [] if self._backlog is None else [self._backlog]
             return BusStatistics(
                 len(self._channels),
@@ -289,14 +312,14 @@ class Bus:
             )
 
 
-def _call(listener: Listener, event: Event, view: SessionView) -> None:
+def _told(listener: Listener, event: Event, view: SessionView) -> None:
     try:
         listener(event, view)
     except Exception:  # noqa: BLE001  # a listener is not ours
         _log.exception("a listener failed on %s", event.type)
 
 
-async def _awaited(hook: Hook, event: Event) -> None:
+async def _call_hook(hook: Hook, event: Event) -> None:
     try:
         await hook(event)
     except Exception:  # noqa: BLE001  # a hook is not ours

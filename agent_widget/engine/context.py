@@ -86,7 +86,8 @@ class Context:
         run = self._runs.active
         if run is not None:
             queue: QueueName = "follow_up" if deliver == "follow_up" else "steering"
-            return Added(await self._inputs.queue(said, queue, "program"), run)
+            note = {name: entry[name] for name in ("custom_type", "display", "details")}
+            return Added(await self._inputs.queue(said, queue, "program", note), run)
 
         def make() -> Fact:
             self._runs.require_rest()

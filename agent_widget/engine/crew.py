@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ..core.errors import InvalidOptions
-from ..core.events import Event, ModelChanged, ToolsChanged
+from ..core.events import Event, ModelChanged, ToolsChanged, WhileRunning
 from ..providers.base import Model
+from ..tools.base import Tool
 from ..tools.registry import Registry, active_names, refreshed_active, register
 from .ports import Toolset, toolset_of
 from .prompt import System
@@ -49,13 +50,18 @@ class Toolbox(Struct, frozen=True):
 
 
 class Member(Struct, frozen=True):
-    """One who can answer; ``agent`` is None for the session's own."""
+    """One who can answer; ``agent`` is None for the session's own.
+
+    ``while_running`` is its rule for messages; ``control`` the tool with which it changes it.
+    """
 
     name: str
     model: Model
     system: System
     toolbox: Toolbox
     agent: Agent | None = None
+    while_running: WhileRunning | None = None
+    control: tuple[Tool, ...] = ()
 
 
 class Crew(Struct, frozen=True):
@@ -120,19 +126,35 @@ class Crew(Struct, frozen=True):
             await model.aclose()
 
 
-def crew_of(model: Model, system: System, tools: Registry, agents: Iterable[Agent]) -> Crew:
+def crew_of(
+    model: Model,
+    system: System,
+    tools: Registry,
+    agents: Iterable[Agent],
+    while_running: WhileRunning | None,
+    control_of: Callable[[str], Tool],
+) -> Crew:
     """The crew of a session that has these tools, and of the agents that it knows.
 
-    Raises InvalidOptions for two agents of one name, or one that is called ``MAIN``.
+    ``while_running`` is the rule of the session's own agent, ``control_of`` makes the tool with
+    which an agent of that name changes its own. Raises InvalidOptions for two agents of one name,
+    or one that is called ``MAIN``.
     """
     agents = tuple(agents)
-    members = {MAIN: Member(MAIN, model, system, Toolbox.of(tools))}
+    toolbox = Toolbox.of(tools)
+    members = {MAIN: Member(MAIN, model, system, toolbox, while_running=while_running)}
     for agent in agents:
         if agent.name in members:
             advice = "Give each agent a name of its own."
             raise InvalidOptions(f"There is already an agent {agent.name!r}.", advice=advice)
         member = Member(
-            agent.name, agent.model or model, agent.system, members[MAIN].toolbox, agent
+            agent.name,
+            agent.model or model,
+            agent.system,
+            members[MAIN].toolbox,
+            agent,
+            agent.while_running,
+            (control_of(agent.name),) if agent.input_control else (),
         )
         toolbox = Toolbox.of(_tools(member, tools, agents))
         members[agent.name] = replace(member, toolbox=toolbox)
@@ -142,4 +164,5 @@ def crew_of(model: Model, system: System, tools: Registry, agents: Iterable[Agen
 def _tools(member: Member, tools: Registry, agents: tuple[Agent, ...]) -> Registry:
     if member.agent is None:
         return tools
-    return register([*own_tools(member.agent, tools), *transfer_tools(member.agent, agents)])
+    own = own_tools(member.agent, tools)
+    return register([*own, *transfer_tools(member.agent, agents), *member.control])

@@ -7,13 +7,14 @@ is a record first. Sources: session steering document; unified model, section 6.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
 from msgspec.structs import replace
 
 from ..core.errors import SessionError
 from ..core.events import (
+    EntryAppended,
     Event,
     InputApplied,
     InputChanged,
@@ -144,13 +145,23 @@ class Inputs:
 
     # --- what waits ----------------------------------------------------------------------------
 
-    async def queue(self, text: object, queue: QueueName, origin: Origin = "user") -> str:
+    async def queue(
+        self,
+        text: object,
+        queue: QueueName,
+        origin: Origin = "user",
+        note: Mapping[str, Any] | None = None,
+    ) -> str:
         """Store a message that waits; returns its id.
 
+        ``note`` says of context that nobody typed what it is: ``custom_type``, ``display`` and
+        ``details``, which are stored with it.
         Raises AtRest when a user's message finds nothing running, INPUT_BLOCKED and the other
         refusals of the input policy, STORAGE_ERROR when it could not be stored.
         """
-        row = QueuedInput(self._new_id("m"), clean_text(text), queue)
+        note = note or {}
+        kind, display = note.get("custom_type"), note.get("display")
+        row = QueuedInput(self._new_id("m"), clean_text(text), queue, kind, display)
 
         def make() -> Fact:
             self._writer.require_open()
@@ -164,8 +175,11 @@ class Inputs:
                 "queue": queue,
                 "date": self._date(),
                 "origin": origin,
+                **note,
             }
-            received = InputReceived(message_id=row.message_id, text=row.text, queue=queue)
+            received = InputReceived(
+                message_id=row.message_id, text=row.text, queue=queue, kind=kind, display=display
+            )
             return data, (received, _queue_updated((*self.waiting, row)))
 
         await self._writer.commit_made("input_pending", make)
@@ -226,12 +240,15 @@ class Inputs:
         STORAGE_ERROR: then everything still waits.
         """
         batch = taken(self.waiting_in("steering"), self.steering_mode)
-        retained = [row.message_id for row in batch if row.message_id in run.retained]
-        added = [row.message_id for row in batch if row.message_id not in run.retained]
-        if retained:
-            await self._apply(run, step, retained, _before_last_user)
-        if added:
-            await self._apply(run, step, added, _last_message)
+        while batch and run.is_live:
+            retained = [row.message_id for row in batch if row.message_id in run.retained]
+            added = [row.message_id for row in batch if row.message_id not in run.retained]
+            if retained:
+                await self._apply(run, step, retained, _before_last_user)
+            if added:
+                await self._apply(run, step, added, _last_message)
+            # What came in while that was being stored came before the request, too.
+            batch = self.waiting_in("steering") if self.steering_mode == "all" else ()
 
     async def use_follow_up(self, run: ActiveRun) -> bool:
         """Say the next follow-up, as the user would now; False when none waits."""
@@ -255,7 +272,7 @@ class Inputs:
             event = InputApplied(
                 message_ids=kept, after_message_id=after, inputs=rows, run_id=run.run_id
             )
-            said = [{"id": row.message_id, "text": row.text} for row in rows]
+            said = [{"id": row.message_id, "text": row.text, **_note_of(row)} for row in rows]
             data = {"message_ids": [*kept], "after_message_id": after, "messages": said}
             told = _queue_updated(self._without(kept))
             return {**data, "run_id": run.run_id, "step": step}, (event, told)
@@ -268,13 +285,26 @@ class Inputs:
             row = next((row for row in self.waiting if row.message_id == message_id), None)
             if row is None or run.is_stopping or not run.is_live:
                 raise _NothingLeft
-            message = {"id": message_id, "role": "user", "text": row.text}
-            said = InputReceived(message_id=message_id, text=row.text, run_id=run.run_id)
             told = _queue_updated(self._without((message_id,)))
-            return {"run_id": run.run_id, "origin": "follow_up", "message": message}, (said, told)
+            data = {"run_id": run.run_id, "origin": "follow_up"}
+            if row.kind is None:
+                message = {"id": message_id, "role": "user", "text": row.text}
+                said = InputReceived(message_id=message_id, text=row.text, run_id=run.run_id)
+                return {**data, "message": message}, (said, told)
+            entry = EntryAppended(
+                message_id=message_id,
+                kind=row.kind,
+                text=row.text,
+                display=row.display is not False,
+                run_id=run.run_id,
+            )
+            named = {"message_id": message_id, "content": row.text, **_note_of(row)}
+            return {**data, **named}, (entry, told)
 
         with contextlib.suppress(_NothingLeft):
-            await self._writer.commit_made("message", make)
+            row = next((row for row in self.waiting if row.message_id == message_id), None)
+            is_said = row is None or row.kind is None
+            await self._writer.commit_made("message" if is_said else "custom_message", make)
             return True
         return False
 
@@ -293,6 +323,12 @@ class Inputs:
         """Milliseconds, never smaller than before: what waits is ordered by it."""
         self._last_date = max(self._last_date, self._clock_ms())
         return self._last_date
+
+
+def _note_of(row: QueuedInput) -> dict[str, Any]:
+    if row.kind is None:
+        return {}
+    return {"custom_type": row.kind, "display": row.display is not False}
 
 
 def standing_of(view: SessionView) -> Standing:

@@ -14,13 +14,14 @@ from ..core.events import (
     BlockStart,
     BlockType,
     Event,
+    MsgRetracted,
     MsgTextDelta,
     MsgThinkingDelta,
     ToolDrafted,
     notice,
 )
-from ..core.messages import Conversation
-from ..policy.loops import CallOutcome, LoopLimits, Progress
+from ..core.messages import Conversation, user_message
+from ..policy.loops import NUDGE, CallOutcome, LoopLimits, Progress
 from ..providers.base import (
     CallProgress,
     CallReady,
@@ -39,11 +40,15 @@ LIMITS: Final = LoopLimits()
 
 
 class Answer(Struct, frozen=True):
-    """One model answer: its message, the calls it asks for, and how it ended."""
+    """One model answer: its message, the calls it asks for, and how it ended.
+
+    An empty one has neither text nor a call.
+    """
 
     message_id: str
     calls: tuple[ProposedCall, ...]
     end: StepEnd
+    is_empty: bool = False
 
 
 async def run_loop(ports: Ports) -> str:
@@ -54,13 +59,13 @@ async def run_loop(ports: Ports) -> str:
     """
     progress = Progress()
     for step in range(ports.max_steps):
-        answer = await model_step(ports, step)
+        answer = await model_step(ports, step, is_nudged=progress.empty_answers > 0)
         if answer is None:
             return "interrupted" if ports.is_stopped() else "completed"
+        progress = progress.after_answer(is_empty=answer.is_empty)
         if not answer.calls:
-            reason = _reason_without_calls(ports, answer.end)
-            is_last = reason != "completed" or step + 1 == ports.max_steps
-            if is_last or not await ports.goes_on():
+            is_last = step + 1 == ports.max_steps
+            if (reason := await _end_without_calls(ports, answer, progress, is_last)) is not None:
                 return reason
             continue
         await tool_batch(ports, answer.calls)
@@ -69,13 +74,34 @@ async def run_loop(ports: Ports) -> str:
         if ports.handover.wanted is not None:
             return "interrupted" if ports.is_stopped() else "handoff"
         progress = progress.after_calls(_outcomes(ports.conversation()))
-        stuck = progress.stuck(LIMITS)
-        if stuck is not None:
-            _notice(ports, stuck.reason, f"{stuck.message} {stuck.advice}")
-            return stuck.reason
+        if (ended := _stuck(ports, progress)) is not None:
+            return ended
     message = f"The run used all of its {ports.max_steps} steps."
     _notice(ports, "max_steps", f"{message} Send a message to go on.")
     return "max_steps"
+
+
+async def _end_without_calls(
+    ports: Ports, answer: Answer, progress: Progress, is_last: bool
+) -> str | None:
+    """Why a run ends with an answer that asks for nothing; None when it goes on."""
+    reason = _reason_without_calls(ports, answer.end)
+    if is_last or reason != "completed":
+        return reason
+    if await ports.goes_on():
+        return None
+    if answer.is_empty and ports.final is None:  # one of a shape is reminded of in its own way
+        return _stuck(ports, progress)
+    return reason
+
+
+def _stuck(ports: Ports, progress: Progress) -> str | None:
+    """The reason for which a run that gets nowhere ends, which a notice tells in words."""
+    stuck = progress.stuck(LIMITS)
+    if stuck is None:
+        return None
+    _notice(ports, stuck.reason, f"{stuck.message} {stuck.advice}")
+    return stuck.reason
 
 
 def _outcomes(conversation: Conversation) -> Iterable[CallOutcome]:
@@ -85,14 +111,15 @@ def _outcomes(conversation: Conversation) -> Iterable[CallOutcome]:
         yield CallOutcome(call.name, call.input, call.state != "done")
 
 
-async def model_step(ports: Ports, step: int) -> Answer | None:
+async def model_step(ports: Ports, step: int, *, is_nudged: bool = False) -> Answer | None:
     """Ask the model once: stream its answer, store it, propose its calls.
 
-    None: stopped before, or what was to be asked was taken back.
+    ``is_nudged``: the request says that the answer before was empty. None: stopped before, or
+    what was to be asked was taken back.
     """
     await _require_hooks(ports, step)
     async with ports.purse.call(ports.model, ports.agent_id, ports.emit) as counted:
-        answer = await _counted_step(ports, step, counted)
+        answer = await _counted_step(ports, step, counted, is_nudged=is_nudged)
     if answer is not None and ports.hooks.has("after_model") and not ports.is_stopped():
         await _tell_hooks(ports, step)
     return answer
@@ -117,10 +144,12 @@ async def _tell_hooks(ports: Ports, step: int) -> None:
     await ports.hooks.after_model(ports.emit, model=label, step=step, text=text, agent=ports.agent)
 
 
-async def _counted_step(ports: Ports, step: int, counted: CountedCall) -> Answer | None:
+async def _counted_step(
+    ports: Ports, step: int, counted: CountedCall, *, is_nudged: bool
+) -> Answer | None:
     toolset = ports.toolset()
     async with ports.dispatching:
-        request = await _next_request(ports, step, toolset)
+        request = await _next_request(ports, step, toolset, is_nudged=is_nudged)
         if request is None:
             return None
         dispatched = ports.model.stream(request)
@@ -130,6 +159,7 @@ async def _counted_step(ports: Ports, step: int, counted: CountedCall) -> Answer
         async with aclosing(dispatched) as stream:
             async for event in stream:
                 incoming.take(event)
+                await ports.relieved()
         end = incoming.end
         if end is None:
             raise ModelError("network", "The model's answer ended without its end mark.")
@@ -142,9 +172,13 @@ async def _counted_step(ports: Ports, step: int, counted: CountedCall) -> Answer
         raise
     blocks.close()
     message_id, calls = blocks.message_id, incoming.calls
+    is_empty = not calls and blocks.is_blank
+    is_retracted = is_empty and blocks.retract()
     proposed = tuple(propose(ports, toolset.tools, message_id, call) for call in calls)
-    await _store_answer(ports, step, blocks, proposed, counted, end.reason)
-    return Answer(message_id, proposed, end)
+    await _store_answer(
+        ports, step, blocks, proposed, counted, end.reason, is_retracted=is_retracted
+    )
+    return Answer(message_id, proposed, end, is_empty)
 
 
 class _Incoming:
@@ -179,6 +213,8 @@ async def _store_answer(
     calls: tuple[ProposedCall, ...],
     counted: CountedCall,
     stop_reason: str,
+    *,
+    is_retracted: bool = False,
 ) -> None:
     content = [*blocks.parts, *(call.to_wire() for call in calls)]
     data: dict[str, Any] = {
@@ -186,6 +222,7 @@ async def _store_answer(
         "stop_reason": stop_reason,
         "step": step,
         "model": ports.model.info.label,
+        **({"retracted": True} if is_retracted else {}),
         **counted.record(),
     }
     told = usage_event(ports.model, counted)
@@ -195,14 +232,18 @@ async def _store_answer(
     await ports.commit("message", data, *events)
 
 
-async def _next_request(ports: Ports, step: int, toolset: Toolset) -> ModelRequest | None:
+async def _next_request(
+    ports: Ports, step: int, toolset: Toolset, *, is_nudged: bool
+) -> ModelRequest | None:
     """What to ask the model; None after a Stop, and when the last word is its own already."""
     if ports.is_stopped():
         return None
     await ports.before_request(step)
     conversation = ports.conversation()
     last = conversation.last
-    if last is not None and last.role == "assistant" and not last.tool_calls:
+    if is_nudged:
+        conversation = conversation.appended(user_message(ports.new_id("m"), NUDGE))
+    elif last is not None and last.role == "assistant" and not last.tool_calls:
         return None
     system = system_text(ports.system, toolset.tools)
     return ModelRequest(conversation, system, toolset.specs)
@@ -259,6 +300,22 @@ class _Blocks:
             self._begin("thinking")
         self._chunks.append(text)
         self._emit(MsgThinkingDelta(message_id=self.message_id, index=self.count, text=text))
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing of it is text that a person could read; thinking is none."""
+        return not any(part["type"] == "text" and part["text"].strip() for part in self.parts)
+
+    def retract(self) -> bool:
+        """Take back all that was shown of the answer, the last block first; none of it is stored.
+
+        Whether there was anything.
+        """
+        self.close()
+        for index in reversed(range(self.count)):
+            self._emit(MsgRetracted(message_id=self.message_id, index=index))
+        self.parts = []
+        return self.count > 0
 
     def close(self) -> None:
         """End the open block, if there is one."""

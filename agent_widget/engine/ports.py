@@ -65,17 +65,23 @@ class Toolset(Struct, frozen=True):
     specs: tuple[ToolSpec, ...]
 
 
+async def _at_once() -> None:
+    """Nobody keeps the run waiting."""
+
+
 class Ports(Struct, frozen=True):
     """The surroundings of one run.
 
     ``conversation`` is what the model sees now, ``toolset`` the tools it has now;
     ``permissions`` and ``ask`` decide about calls; ``unique_call_id`` keeps ids of calls unique in
-    the session; ``is_stopped`` is true once the run may start nothing new, and no Stop is stored
-    while ``dispatching`` is held; ``before_request`` puts waiting input into the conversation of
+    the session; ``is_stopped`` is true once the run may start nothing new, ``why_stopped`` is the
+    reason for which it then ends, and no Stop is stored while ``dispatching`` is held;
+    ``before_request`` puts waiting input into the conversation of
     a step, ``goes_on`` says whether any is left where the run would end; ``handover`` takes the
     wish that another agent goes on, ``left`` what a cancelled call is still at; ``agent`` names the
     agent whose run this is (None: the session's own), ``depth`` counts how deep it is nested,
-    ``agent_runs`` how many there were; ``hooks`` are asked and told.
+    ``agent_runs`` how many there were; ``hooks`` are asked and told; ``relieved`` returns once
+    those who have a right to be awaited are through with the events so far.
     """
 
     model: Model
@@ -88,6 +94,7 @@ class Ports(Struct, frozen=True):
     ask: Callable[[Asking], Awaitable[Decision]]
     unique_call_id: Callable[[str], str]
     is_stopped: Callable[[], bool]
+    why_stopped: Callable[[], str]
     dispatching: asyncio.Lock
     before_request: Callable[[int], Awaitable[None]]
     goes_on: Callable[[], Awaitable[bool]]
@@ -105,6 +112,7 @@ class Ports(Struct, frozen=True):
     depth: int = 0
     agent_runs: AgentRuns = field(default_factory=AgentRuns)
     hooks: Hooks = field(default_factory=Hooks)
+    relieved: Callable[[], Awaitable[None]] = _at_once
 
 
 def system_text(system: SystemText, tools: Registry) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ..core.errors import SessionClosed, SessionError
 from ..core.ids import Clock, IdSource
-from ..core.journal import leaf_after
+from ..core.journal import VOIDED, leaf_after
 from ..core.records import Record, RecordKind
 from ..store.base import (
     RENEW_S,
@@ -35,6 +35,9 @@ ATTEMPTS: Final = 2
 """The same append may be asked for again (contract S4 of stores), so a lost answer does no harm."""
 
 RETRY_S: Final = 2.0
+
+GRACE_S: Final = 10.0
+"""So long an append may take until the session goes on without its answer."""
 
 
 class Here(enum.Enum):
@@ -61,6 +64,7 @@ class Recorder:
         new_id: IdSource,
         *,
         on_change: Callable[[], None] = lambda: None,
+        grace_s: float = GRACE_S,
     ) -> None:
         self.session_id = session_id
         self.store = store
@@ -73,6 +77,8 @@ class Recorder:
         self._new_id = new_id
         self._lease: Lease | None = None
         self._waiting: list[Record] = []
+        self._grace_s = grace_s
+        self._late: asyncio.Task[None] | None = None
         self._is_retrying = False
         self._is_closed = False
         self._lock = asyncio.Lock()
@@ -95,6 +101,13 @@ class Recorder:
         if self.store.is_durable:
             self._keep(self._renew_for_ever())
         return records
+
+    async def take_over(self, owner: Owner) -> list[Record]:
+        """Take a session that could only be read, as it is stored now. Raises StoreError."""
+        async with self._lock:
+            records = await self.open(owner)
+            self.read_only = None
+            return records
 
     async def open_read_only(self, reason: str) -> list[Record]:
         """Read what is stored without the right to write."""
@@ -124,10 +137,11 @@ class Recorder:
                 raise SessionClosed
             if self.read_only is not None:
                 raise SessionError("session_in_use", self.read_only)
+            is_refusable = kind not in HAPPENED
             try:
-                await self._store([*self._waiting, record])
+                await self._store_in_time(record if is_refusable else None, record)
             except (StoreError, OSError) as error:
-                if kind not in HAPPENED or self.read_only is not None:
+                if is_refusable or self.read_only is not None:
                     message = f"The {kind} record could not be stored: {_words(error)}"
                     advice = "Nothing was changed; try again."
                     raise SessionError("STORAGE_ERROR", message, advice=advice) from error
@@ -139,10 +153,12 @@ class Recorder:
     async def flush(self) -> bool:
         """Try to store what waits; True when nothing waits any more."""
         async with self._lock:
+            if self._late is not None:
+                await asyncio.wait({self._late}, timeout=self._grace_s)
             if self._waiting and self.read_only is None:
                 with contextlib.suppress(StoreError, OSError):
-                    await self._store([*self._waiting])
-            return not self._waiting
+                    await self._store_in_time(None)
+            return not self._waiting and self._late is None
 
     async def close(self) -> bool:
         """Store what waits and give the session back; False when something could not be stored."""
@@ -166,6 +182,42 @@ class Recorder:
         if records:
             self.leaf = leaf_after(records[-1])
 
+    async def _store_in_time(self, refused: Record | None, *records: Record) -> None:
+        """Store what waits and ``records``. Raises StoreError when there is no answer in time.
+
+        That append goes on, and nothing else is written before it has ended: order is kept.
+        ``refused`` is what its caller then takes for not stored.
+        """
+        if self._late is not None:
+            raise StoreError("STORAGE_ERROR", self.trouble or "The store does not answer.")
+        work = asyncio.ensure_future(self._store([*self._waiting, *records]))
+        done, _ = await asyncio.wait({work}, timeout=self._grace_s)
+        if done:
+            return work.result()
+        self._late = asyncio.create_task(self._settle(work, refused))
+        self._tasks.add(self._late)
+        self._late.add_done_callback(self._tasks.discard)
+        message = f"{self.store.label} has not answered for {self._grace_s:g} s."
+        self._say_trouble(message)
+        raise StoreError("STORAGE_ERROR", message)
+
+    async def _settle(self, work: asyncio.Future[None], refused: Record | None) -> None:
+        """When a late append has ended: take back what was refused and is stored now."""
+        try:
+            await work
+        except (StoreError, OSError) as error:
+            self._late = None
+            self._say_trouble(_words(error) if self._waiting else None)
+            return
+        self._late = None
+        if refused is not None:
+            data = {"custom_type": VOIDED, "data": refused.id}
+            void = Record(self._new_id("e"), self.leaf, self._clock_ms(), "custom", data)
+            self._waiting.append(void)
+            self.leaf = leaf_after(void)
+        if self._waiting:
+            self._say_trouble("The last records are being written.")
+
     async def _store(self, records: list[Record]) -> None:
         if self._lease is None:
             raise StoreError("session_closed", "The session is not open for writing.")
@@ -183,7 +235,8 @@ class Recorder:
                 if attempt + 1 == ATTEMPTS:
                     raise
         self.position += len(records)
-        self._waiting = []
+        stored_ids = {record.id for record in records}
+        self._waiting = [each for each in self._waiting if each.id not in stored_ids]
         self._say_trouble(None)
 
     def _lose(self, error: StoreError) -> None:

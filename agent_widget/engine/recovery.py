@@ -66,8 +66,11 @@ class Resumption(Struct, frozen=True):
     tree: SessionTree
     commits: HistoryCommits
 
-    async def go_on(self, journal: Journal, cwd: str) -> None:
-        """Take up what is stored, close a run that was cut off, and tell; nothing is started."""
+    async def go_on(self, journal: Journal, cwd: str | None) -> None:
+        """Take up what is stored, close a run that was cut off, and tell; nothing is started.
+
+        ``cwd`` is told where this is the beginning of the stream of events.
+        """
         writer = self.writer
         self.staff.restore(journal.crew)
         self.runs.call_ids |= journal.call_ids
@@ -86,7 +89,8 @@ class Resumption(Struct, frozen=True):
             await writer.commit_made(kind, make)
         messages = writer.view.chat.messages
         self.commits.start_from(messages)
-        writer.emit(SessionCreated(cwd=cwd))
+        if cwd is not None:
+            writer.emit(SessionCreated(cwd=cwd))
         if ended is not None and writer.recorder.read_only is None:
             writer.emit(notice("recovery", "recovered", CUT_OFF))
         waiting = len(self.inputs.waiting)

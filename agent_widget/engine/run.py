@@ -19,10 +19,10 @@ Trigger = Literal["send", "retry", "carry_over", "program"]
 class RunResult(Struct, frozen=True):
     """How a run ended.
 
-    ``reason`` is completed, structured_output, handoff, interrupted, error, max_steps, max_output,
-    refusal, failing_call, budget_exceeded, abandoned or closed; ``text`` the last answer (also
-    when it was cut short); ``error`` is set for error and
-    budget_exceeded, ``output`` for structured_output: the answer in the shape that was asked for;
+    ``reason`` is completed, structured_output, handoff, interrupted, error, max_steps, max_seconds,
+    max_output, refusal, failing_call, empty_answers, budget_exceeded, abandoned or closed; ``text``
+    the last answer (also when it was cut short); ``error`` is set for error and budget_exceeded,
+    ``output`` for structured_output: the answer in the shape that was asked for;
     no_structured_output is the end of a run that was asked for one and gave none.
     """
 
@@ -65,6 +65,7 @@ class ActiveRun:
         self.future: Future[RunResult] = Future()
         self.task: asyncio.Task[None] | None = None
         self.supervisor: asyncio.Task[None] | None = None
+        self.deadline: asyncio.TimerHandle | None = None  # ends it when its seconds are over
         self.cancel_at_s = math.inf  # when it is cancelled, in the loop's time
         self.retained: frozenset[str] = frozenset()  # steering older than the run's own message
         self.dispatching = asyncio.Lock()  # held from the last look at Stop to the request

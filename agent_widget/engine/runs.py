@@ -77,6 +77,7 @@ class Surroundings(Struct, frozen=True):
     spending: Spending
     final: FinalResult | None
     max_steps: int = DEFAULT_MAX_STEPS
+    max_seconds: float | None = None
     abandon_s: float = ABANDON_S
     hooks: Hooks = field(default_factory=Hooks)
 
@@ -156,6 +157,8 @@ class Runs:
         run.first_message = len(self._writer.view.chat.messages)
         loop = asyncio.get_running_loop()
         run.task = loop.create_task(self._drive(run, self._ports(run, loop)), context=context)
+        if (seconds := self._around.max_seconds) is not None:
+            run.deadline = loop.call_later(seconds, self._time_is_up, run, seconds)
         return run
 
     async def wait_for_idle(self) -> None:
@@ -226,6 +229,13 @@ class Runs:
         run.is_stopping = True
         self._around.approvals.withdraw()
         self._supervise(run, 0.0)
+
+    def _time_is_up(self, run: ActiveRun, seconds: float) -> None:
+        if run.is_live and not run.is_stopping:
+            run.end_reason = "max_seconds"
+            message = f"The run took all of its {seconds:g} seconds. Send a message to go on."
+            self._writer.emit(replace(notice("run", "max_seconds", message), run_id=run.run_id))
+            self._break_off(run)
 
     async def _commit_stop(self, run: ActiveRun) -> None:
         def make() -> Fact:
@@ -314,6 +324,7 @@ class Runs:
             ask=ask,
             unique_call_id=self._unique_call_id,
             is_stopped=lambda: run.is_stopping,
+            why_stopped=lambda: run.end_reason or "interrupted",
             dispatching=run.dispatching,
             before_request=before_request,
             goes_on=lambda: self._goes_on(run),
@@ -327,6 +338,7 @@ class Runs:
             final=around.final,
             left=Leavings(self.late, run.run_id),
             hooks=around.hooks,
+            relieved=writer.bus.relieved,
             agent=None if crew.name == MAIN else crew.name,
         )
 
@@ -410,7 +422,8 @@ class Runs:
         def fact() -> Fact:
             calls = left_open(self._writer.view.chat, reason)
             data = ended_data(run.run_id, reason, error, self.late.told(calls))
-            policy = policy_after_run(self._inputs.policy, self._inputs.policy.agent)
+            default = self._around.staff.crew.current.while_running
+            policy = policy_after_run(self._inputs.policy, default)
             data["interaction"], told = self._inputs.transition(RESTING, policy)
             if self._writer.is_closing:  # the next to open it may send, nobody here
                 _, told = self._inputs.transition(replace(RESTING, is_closed=True), policy)
@@ -431,6 +444,8 @@ class Runs:
         except SessionError:
             # The run is over whether or not this could be written; the person has to see it.
             self._writer.tell(fact()[1])
+        if run.deadline is not None:
+            run.deadline.cancel()
         run.carries_over = reason in NATURAL_ENDS and not self._writer.is_closing
         self.active = None
         if not run.future.done():

@@ -10,19 +10,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import functools
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from msgspec import Struct
 
-from ..core.errors import SessionError
+from ..core.errors import InvalidOptions, SessionError
 from ..core.events import (
     InputReceived,
     NoticeDismissed,
-    PermissionModeChanged,
     QueueName,
-    SessionCreated,
     SessionInfoChanged,
     SessionReset,
     Todo,
@@ -32,9 +30,7 @@ from ..core.events import (
     notice,
 )
 from ..core.ids import Clock, IdSource
-from ..core.journal import Journal
 from ..core.messages import Conversation
-from ..core.records import FORMAT_VERSION
 from ..core.state import SessionState
 from ..core.transcript import session_name
 from ..policy.budget import Budget
@@ -43,14 +39,14 @@ from ..policy.permission import Decision
 from ..policy.prompt import PromptSummary
 from ..providers.base import Model
 from ..providers.prices import PriceList
-from ..store.base import Owner, SessionInUse, SessionStore
-from ..store.owner import this_process
+from ..store.base import Owner, SessionStore
 from ..tools.base import MainThread, Tool
 from ..tools.final import FinalResult
 from ..tools.registry import Registry, register
 from ..view.model import SessionView
+from .accessors import Accessors
 from .approvals import Approvals, AskUser, Attendant, decision_in_words
-from .bus import EventStream, Hook, Listener
+from .bus import HOOK_TIMEOUT_S, EventStream, Hook, Listener
 from .commits import HistoryCommits, OnHistoryCommit
 from .context import Context, appended
 from .crew import Crew, crew_of
@@ -58,8 +54,10 @@ from .ending import CLOSE_S, Ending, Receipt
 from .hooks import Hooks
 from .inputcontrol import InputControl
 from .inputs import AtRest, Inputs, clean_text
+from .opening import Opening
 from .permissions import Permissions
 from .prompt import System, SystemPrompt
+from .recorder import GRACE_S
 from .recovery import Resumption
 from .run import ActiveRun
 from .runs import ABANDON_S, DEFAULT_MAX_STEPS, STOP_GRACE_S, NotRunning, Runs, Surroundings
@@ -72,8 +70,7 @@ from .writer import Fact, Writer
 
 __all__ = ["DEFAULT_MAX_STEPS", "STOP_GRACE_S", "Sent", "Session"]
 
-SESSION_READ_ONLY: Final = "Close it there and run this cell again, or go on with fork()."
-READ_ONLY_ADVICE: Final = "Open it again to go on."
+READ_ONLY_ADVICE: Final = "Take it over, or fork it, to go on."
 
 
 class Sent(Struct, frozen=True):
@@ -84,7 +81,7 @@ class Sent(Struct, frozen=True):
     queue: QueueName | None = None
 
 
-class Session:
+class Session(Accessors):
     """One conversation with one model, its tools and its person.
 
     ``view`` and what is read from it may be used from any thread. ``open`` it before anything
@@ -110,28 +107,37 @@ class Session:
         input_control: bool = False,
         on_history_commit: OnHistoryCommit | None = None,
         max_steps: int = DEFAULT_MAX_STEPS,
+        max_seconds: float | None = None,
         abandon_s: float = ABANDON_S,
         output_type: object = None,
         budget: Budget | None = None,
         prices: PriceList | None = None,
         events: EventOptions | None = None,
+        store_grace_s: float = GRACE_S,
         warnings: tuple[str | TurnError, ...] = (),
         hooks: Hooks | None = None,
     ) -> None:
+        given: object = model
+        if not isinstance(given, Model):
+            advice = "Pass a model object, or make the session with create_session(…)."
+            raise InvalidOptions(f"A session needs a model, and got {given!r}.", advice=advice)
         self.session_id = session_id or new_id("s")
         self.permissions = permissions
-        self._warnings = warnings
         self._hooks = Hooks() if hooks is None else hooks
         self._hooks.session_id = self.session_id
-        self._agent_default = while_running
         self._approvals = Approvals(ask_user, attendant, clock_ms)
-        self._writer = Writer(self.session_id, store, clock_ms, new_id, events)
+        self._writer = Writer(self.session_id, store, clock_ms, new_id, events, store_grace_s)
         self.inputs = Inputs(self._writer, clock_ms, new_id)
         final = None if output_type is None else FinalResult(output_type)
         self._control: tuple[Tool, ...] = () if final is None else (final,)
+
+        def control_of(name: str) -> Tool:
+            return InputControl(self.inputs, name, lambda: self.agent)
+
         if input_control:
-            self._control = (*self._control, InputControl(self.inputs, MAIN, lambda: self.agent))
-        crew = crew_of(model, system, register([*tools, *self._control]), agents)
+            self._control = (*self._control, control_of(MAIN))
+        own = register([*tools, *self._control])
+        crew = crew_of(model, system, own, agents, while_running, control_of)
         self._staff = Staff(crew, self._writer)
         self._commits = HistoryCommits(on_history_commit, self._tell_commit_failure)
         self._writer.when_lost = self._lost
@@ -151,6 +157,7 @@ class Session:
                 spending=self.spending,
                 final=final,
                 max_steps=max_steps,
+                max_seconds=max_seconds,
                 abandon_s=abandon_s,
                 hooks=self._hooks,
             )
@@ -158,14 +165,18 @@ class Session:
         summaries = Summaries(self._writer, self.inputs, self.spending, lambda: self.model)
         self.context = Context(self._writer, self.inputs, self.runs, new_id)
         self.tree = SessionTree(self._writer, self.runs, summaries, new_id, self._hooks)
+        resumption = Resumption(
+            self._writer, self.inputs, self._staff, self.runs, self.tree, self._commits
+        )
+        self._opening = Opening(
+            resumption,
+            permissions,
+            self._hooks,
+            warnings=warnings,
+            when_lost=self._lost,
+        )
         self._ending = Ending(self._writer, self.runs, self._commits, summaries, self._staff)
         self._new_id = new_id
-
-    def __copy__(self) -> NoReturn:
-        raise TypeError("A session cannot be copied: it has one writer. Fork it instead.")
-
-    def __deepcopy__(self, _memo: object) -> NoReturn:
-        self.__copy__()
 
     # --- what is, readable from any thread ---------------------------------------------------
 
@@ -220,17 +231,17 @@ class Session:
         """A reader of its own, for any loop; the first one gets what happened before it, too."""
         return self._writer.bus.events()
 
-    def register_event_backpressure_hook(self, hook: Hook) -> Callable[[], None]:
+    def register_event_backpressure_hook(
+        self, hook: Hook, timeout_s: float = HOOK_TIMEOUT_S
+    ) -> Callable[[], bool]:
         """Await ``hook(event)`` after the listeners, before the session goes on.
 
-        Returns the way to end that.
+        Returns the way to end that. One that takes longer than ``timeout_s`` with an event is asked
+        no more, and a notice says so.
         """
-        hook_id = self._writer.bus.add_hook(hook)
-
-        def remove() -> None:
-            self._writer.bus.remove_hook(hook_id)
-
-        return remove
+        return functools.partial(
+            self._writer.bus.remove_hook, self._writer.bus.add_hook(hook, timeout_s)
+        )
 
     def attend(self, attendant: Attendant) -> None:
         """Let a widget show the questions that no ``ask_user`` answers."""
@@ -251,34 +262,17 @@ class Session:
         that another process holds can only be read (``view.storage.read_only``). Raises StoreError
         when it cannot be read.
         """
-        recorder = self._writer.recorder
-        try:
-            records = await recorder.open(owner or this_process())
-        except SessionInUse as in_use:
-            records = await recorder.open_read_only(f"{in_use.message} {SESSION_READ_ONLY}")
-        cwd = str(Path.cwd())
-        if records:
-            resumption = Resumption(
-                self._writer, self.inputs, self._staff, self.runs, self.tree, self._commits
-            )
-            await resumption.go_on(Journal.of(records), cwd)
-        else:
-            header = {"version": FORMAT_VERSION, "session_id": self.session_id, "cwd": cwd}
-            await self._writer.commit("header", header, SessionCreated(cwd=cwd))
-        self._writer.emit(self._writer.storage_event())
-        if recorder.read_only is not None:
-            self._lost()
-        self._writer.emit(self._staff.model_changed)
-        self._writer.emit(self.inputs.with_agent_default(self._agent_default))
-        mode = PermissionModeChanged(mode=self.permissions.mode, warning=self.permissions.warning)
-        self._writer.emit(mode)
-        for each in self._warnings:
-            told = notice("setup", "setup", each) if isinstance(each, str) else each
-            self._writer.emit(told)
-        for said in self.permissions.notices:
-            self._writer.emit(notice("permission", said.code, said.message))
-        if recorder.read_only is None:
-            await self._hooks.session_start(self._writer.emit)
+        await self._opening.open(owner)
+
+    async def take_over(self, owner: Owner | None = None) -> None:
+        """Go on here with a session that could only be read, once its owner is gone.
+
+        Harmless when it can be written. Raises SessionInUse, which says who has it, and
+        SessionError ``unsaved`` when something of this view was never stored.
+        """
+        async with self._sending:
+            self._require_open()
+            await self._opening.take_over(owner)
 
     async def close(self, timeout_s: float = CLOSE_S) -> Receipt:
         """Stop what runs, store what waits, tell the end, give all back.
@@ -414,7 +408,10 @@ class Session:
 
             def make() -> Fact:
                 self.runs.require_rest()
-                told = (SessionReset(), *self.inputs.taken_back(), *crew.changes_since(before))
+                changed = crew.changes_since(before)
+                if (default := crew.current.while_running) != self.inputs.policy.agent:
+                    changed = [self.inputs.with_agent_default(default), *changed]
+                told = (SessionReset(), *self.inputs.taken_back(), *changed)
                 return {"entry_id": None, "crew": crew.stored}, told
 
             await self._writer.commit_made("leaf", make)

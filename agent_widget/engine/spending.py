@@ -45,6 +45,7 @@ class CountedCall:
         self.purpose = purpose
         self.usage: Usage | None = None
         self.cost: Cost | None = None
+        self.uncached_cost: Cost | None = None
         self.context_window: int | None = None
         self.size_chars = 0
         self.is_answered = False
@@ -59,6 +60,8 @@ class CountedCall:
         if self.cost is not None:
             amount = format(self.cost.amount, "f")
             data["cost"] = {"amount": amount, "currency": self.cost.currency}
+        if self.uncached_cost is not None:
+            data["uncached_cost"] = format(self.uncached_cost.amount, "f")
         if self.context_window is not None:
             data["context_window"] = self.context_window
         if self.purpose is not None:
@@ -119,13 +122,20 @@ class Spending:
         if usage is None:
             return
         if info.offline:
-            call.cost = FREE.cost(usage)
-        elif url is None:
-            call.cost = self._prices.cost(usage, info.name, base_url=None, at_ms=at_ms)
+            call.cost = call.uncached_cost = FREE.cost(usage)
+            return
+
+        def look_up() -> None:
+            name, prices = info.name, self._prices
+            call.cost = prices.cost(usage, name, base_url=url, at_ms=at_ms)
+            call.uncached_cost = prices.uncached_cost(usage, name, base_url=url, at_ms=at_ms)
+            if url is not None:
+                call.context_window = prices.context_window(name, base_url=url)
+
+        if url is None:
+            look_up()
         else:  # the list is slow at first: off the loop
-            cost, window = self._prices.cost, self._prices.context_window
-            call.cost = await asyncio.to_thread(cost, usage, info.name, base_url=url, at_ms=at_ms)
-            call.context_window = await asyncio.to_thread(window, info.name, base_url=url)
+            await asyncio.to_thread(look_up)
 
 
 class _Reserved(Reservation, frozen=True, kw_only=True):
@@ -174,7 +184,7 @@ def _made(model: Model, agent_id: str | None, counted: CountedCall) -> ModelCall
 
 def usage_event(model: Model, counted: CountedCall) -> UsageUpdated | None:
     """What tells a counted call; None when nobody counted."""
-    usage, cost = counted.usage, counted.cost
+    usage, cost, uncached = counted.usage, counted.cost, counted.uncached_cost
     if usage is None:
         return None
     return UsageUpdated(
@@ -185,6 +195,7 @@ def usage_event(model: Model, counted: CountedCall) -> UsageUpdated | None:
         cache_write_tokens=usage.cache_write_tokens,
         cost=None if cost is None else format(cost.amount, "f"),
         currency=None if cost is None else cost.currency,
+        uncached_cost=None if uncached is None else format(uncached.amount, "f"),
         context_window_tokens=counted.context_window,
         purpose=counted.purpose,
     )

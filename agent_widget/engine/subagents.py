@@ -13,7 +13,14 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..core.errors import Cancelled, InvalidArgs, InvalidOptions, SessionError, ToolFailure
-from ..core.events import AgentCompleted, AgentSpawned, Event
+from ..core.events import (
+    AgentCompleted,
+    AgentProgress,
+    AgentSpawned,
+    Event,
+    ToolStarted,
+    WhileRunning,
+)
 from ..core.feed import actions_of
 from ..core.messages import Conversation, Message, user_message
 from ..core.reducer import session_reducer
@@ -24,6 +31,7 @@ from ..tools.base import CallText, Handoff, Kind, TextBlock, Tool, ToolContext, 
 from ..tools.registry import register
 from ..tools.results import result_output
 from .handoff import Handover
+from .inputcontrol import InputControl
 from .loop import run_loop
 from .ports import Ports, toolset_of
 from .toolrun import Delegate, left_open
@@ -61,7 +69,8 @@ class Agent(Struct, frozen=True):
     own tools without its helpers; ``model`` None means the session's model. Its questions go to
     the same person. ``max_steps`` bounds the run of one task. With ``handoff`` the model has
     ``transfer_to_<name>`` in place of ``delegate_to_<name>``, and the agent tools to hand over to
-    ``main`` and to the others that have it.
+    ``main`` and to the others that have it. While it has the conversation, ``while_running`` says
+    what happens to messages, and with ``input_control`` it may change that itself.
     """
 
     name: str
@@ -71,8 +80,13 @@ class Agent(Struct, frozen=True):
     model: Model | None = None
     max_steps: int = field(default=20)
     handoff: bool = False
+    while_running: WhileRunning | None = None
+    input_control: bool = False
 
     def __post_init__(self) -> None:
+        if self.while_running not in (None, "block", "steer"):
+            message = f"while_running={self.while_running!r} is no rule."
+            raise InvalidOptions(message, advice="Use 'block' or 'steer'.")
         if self.name == MAIN or not _NAME.match(self.name):
             advice = f"Use 1 to 48 letters, digits, '-' or '_', and not {MAIN!r}."
             raise InvalidOptions(f"The agent name {self.name!r} is not allowed.", advice=advice)
@@ -95,7 +109,7 @@ def own_tools(agent: Agent, tools: Iterable[Tool]) -> Sequence[Tool]:
     """The tools of ``agent`` in a session that has ``tools``."""
     if agent.tools is not None:
         return agent.tools
-    return [tool for tool in tools if not isinstance(tool, Delegate | TransferTool)]
+    return [tool for tool in tools if not isinstance(tool, Delegate | TransferTool | InputControl)]
 
 
 class TransferTool:
@@ -190,14 +204,14 @@ class AgentTool(Delegate):
         try:
             reason = await run_loop(nested.ports)
         except asyncio.CancelledError:
-            await _ended(ports, call_id, "aborted", nested.left_open("interrupted"))
+            await _ended(ports, call_id, "aborted", nested.left_open(ports.why_stopped()))
             raise
         except SessionError as error:
             left = nested.left_open("error")
             await _ended(ports, call_id, "error", left, message=error.message)
             raise ToolFailure(f"The helper {name} failed: {error.message}") from error
         if reason == "interrupted":
-            await _ended(ports, call_id, "aborted", nested.left_open(reason))
+            await _ended(ports, call_id, "aborted", nested.left_open(ports.why_stopped()))
             raise Cancelled
         await _ended(ports, call_id, "completed")
         text = nested.last_text or f"({self._agent.name} gave no answer: {reason})"
@@ -268,6 +282,9 @@ class _NestedRun:
     def _emit(self, event: Event) -> None:
         self._fold(event)
         self._outer.emit(self._marked(event))
+        if isinstance(event, ToolStarted) and event.agent_id is None:
+            told = f"Calls {event.name}"
+            self._outer.emit(AgentProgress(tool_call_id=self._call_id, message=told))
 
     async def _commit(self, kind: Any, data: dict[str, Any], *events: Event) -> None:
         marked = tuple(self._marked(event) for event in events)

@@ -434,6 +434,7 @@ class Delegate(Tool):
 WHY_LEFT_OPEN: Final[Mapping[str, dict[str, Any]]] = {
     "error": {"error_type": "exception", "message": "The run failed before this call ended."},
     "closed": {"message": "The session was closed before this call ended."},
+    "max_seconds": {"error_type": "timeout", "message": "The time of the run was up."},
 }
 """By the end of its run, what is said of a call; a person ended the others."""
 

@@ -22,6 +22,7 @@ from ..core.events import (
     SessionCheckpointed,
     SessionRestored,
     TreeNavigated,
+    notice,
 )
 from ..core.ids import IdSource
 from ..core.journal import Journal, message_ids_in
@@ -245,6 +246,16 @@ class SessionTree:
             await store.append(lease, 0, records)
         finally:
             await store.release(lease)
+        return session_id
+
+    async def told_fork(self) -> str:
+        """``fork`` all of it, and say in a notice how to go on there; returns its id."""
+        session_id = await self.fork()
+        text = (
+            f"This conversation goes on as {session_id}. Open it in a cell with the same store:"
+            f" AgentWidget(store=…, session_id={session_id!r})"
+        )
+        self._writer.emit(notice("session", "forked", text))
         return session_id
 
     # --- inside --------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from ..core.errors import SessionClosed
-from ..core.events import Event, SessionEnded, StorageChanged
+from ..core.events import Event, SessionEnded, StorageChanged, notice
 from ..core.ids import Clock, IdSource
 from ..core.records import Record, RecordKind
 from ..policy.events import EventOptions
@@ -18,7 +18,7 @@ from ..store.base import SessionStore
 from ..view.model import SessionView
 from ..view.project import project
 from .bus import Bus
-from .recorder import HERE, Here, Recorder
+from .recorder import GRACE_S, HERE, Here, Recorder
 
 T = TypeVar("T")
 Told = Event | tuple[Event, SessionView]
@@ -44,12 +44,18 @@ class Writer:
         clock_ms: Clock,
         new_id: IdSource,
         events: EventOptions | None = None,
+        store_grace_s: float = GRACE_S,
     ) -> None:
         self.session_id = session_id
         self.stream_id = new_id("v")
         self.view = SessionView(session_id=session_id)
         self.recorder = Recorder(
-            store, session_id, clock_ms, new_id, on_change=self._storage_changed
+            store,
+            session_id,
+            clock_ms,
+            new_id,
+            on_change=self._storage_changed,
+            grace_s=store_grace_s,
         )
         self.when_lost: Callable[[], None] = lambda: None
         self.is_closing = False
@@ -58,6 +64,7 @@ class Writer:
         self._seq = 0
         self._lock = asyncio.Lock()
         self.bus = Bus(events)
+        self.bus.on_hook_removed = self._hook_removed
 
     def require_open(self) -> None:
         """Raises SessionClosed once the session is being closed."""
@@ -123,6 +130,13 @@ class Writer:
         self.emit(self.storage_event())
         if self.recorder.read_only is not None:
             self.when_lost()
+
+    def _hook_removed(self, event: Event, timeout_s: float) -> None:
+        text = (
+            f"A hook on events did not return from {event.type} within {timeout_s:g} s. It is"
+            " asked no more; the session goes on."
+        )
+        self.emit(notice("hook", "hook_timeout", text))
 
     def storage_event(self) -> StorageChanged:
         """Where the session is kept now, and what is wrong with that."""

@@ -52,7 +52,11 @@ class Budget(Struct, frozen=True, kw_only=True):
 
 
 class RunLimits(Struct, frozen=True, kw_only=True):
-    """How long one run may take, in model calls and in seconds; raises InvalidOptions if wrong."""
+    """How long one run may take, in model calls and in seconds; raises InvalidOptions if wrong.
+
+    The seconds are those of the clock on the wall, from the start of the run to its end: what a
+    tool, a helper or a person takes is in them.
+    """
 
     max_steps: int | None = None
     max_seconds: float | None = None
@@ -60,17 +64,6 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         _check_count("max_steps", self.max_steps)
         _check_amount("max_seconds", self.max_seconds)
-
-    def reached(self, *, steps: int, seconds: float) -> Literal["max_steps", "max_seconds"] | None:
-        """The limit that a run is at after so many model calls and seconds, asked before the next.
-
-        None when there is none.
-        """
-        if self.max_steps is not None and steps >= self.max_steps:
-            return "max_steps"
-        if self.max_seconds is not None and seconds >= self.max_seconds:
-            return "max_seconds"
-        return None
 
 
 class Reservation(Struct, frozen=True, kw_only=True):

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ..core.errors import InvalidOptions
+
+NUDGE: Final = "Your last answer was empty. Go on, or say in words what is done or missing."
+"""What follows an empty answer in the request that asks again; it is stored nowhere."""
 
 LoopReason = Literal["failing_call", "empty_answers", "too_long"]
 

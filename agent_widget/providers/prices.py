@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -100,19 +99,15 @@ class PriceList:
         cost = self.cost(Usage(), model, base_url=base_url, at_ms=at_ms)
         return None if cost is None else cost.currency
 
-    def saved(self, usage: Usage, model: str, *, base_url: str | None, at_ms: int) -> Cost | None:
-        """How much less ``usage`` cost than without a cache; None when not known.
+    def uncached_cost(
+        self, usage: Usage, model: str, *, base_url: str | None, at_ms: int
+    ) -> Cost | None:
+        """What ``usage`` would have cost without a cache; None when not known.
 
-        Never negative: writing to a cache that is not read later saves nothing.
+        Less than it did cost where a cache was written to and not read yet.
         """
         uncached = Usage(usage.prompt_tokens, usage.output_tokens)
-        costs = [
-            self.cost(each, model, base_url=base_url, at_ms=at_ms) for each in (uncached, usage)
-        ]
-        without, cost = costs
-        if without is None or cost is None:
-            return None
-        return Cost(max(Decimal(0), without.amount - cost.amount), cost.currency)
+        return self.cost(uncached, model, base_url=base_url, at_ms=at_ms)
 
     def context_window(self, model: str, *, base_url: str | None) -> int | None:
         """How many tokens of input ``model`` takes; None when not known."""

@@ -127,7 +127,8 @@ class SessionStore(Protocol):
     """Keeps the records of sessions, one writer each. See the contracts S1 to S13 above.
 
     ``label`` says in words where sessions are kept; ``is_durable`` whether they outlive the
-    process. Every method raises StoreError (or one of its kinds) and nothing else.
+    process. Every method raises StoreError (or one of its kinds) and nothing else. A store may do
+    without ``put_artifact`` and ``artifact``: pictures are then kept within the records.
     """
 
     @property

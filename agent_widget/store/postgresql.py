@@ -21,6 +21,26 @@ DRIVER_OPTIONS: Final = {
     "tcp_user_timeout": "10000",
 }
 _LOCK_NOT_AVAILABLE: Final = "55P03"
+_ADVICE: Final = {
+    # By what the server says in words: a connection that fails has no SQLSTATE in psycopg.
+    "password authentication failed": "Check user and password of the URL.",
+    "no password supplied": "Put the password into the URL, PGPASSWORD or ~/.pgpass.",
+    "no pg_hba.conf entry": "Ask who runs the server to let this user and machine in.",
+    "does not exist": "Make the database or the user, or name one that is there.",
+    "permission denied": "Ask for the right to make tables in that database.",
+    "ssl": "Check sslmode and the certificates of the URL.",
+    "resolve": "Check the host of the URL.",
+    "name or service not known": "Check the host of the URL.",
+    "too many": "Close other connections to it.",
+    "refused": "Start the server, or check host and port of the URL.",
+    "timeout": "Check host, port and firewall, or start the server.",
+}
+_ELSE: Final = "Check that the server runs and that the URL is right."
+
+
+def _advice(cause: object) -> str:
+    said = str(cause).lower()
+    return next((advice for words, advice in _ADVICE.items() if words in said), _ELSE)
 
 
 class PostgresqlDatabase:
@@ -67,7 +87,8 @@ class PostgresqlDatabase:
         reason = " ".join(str(cause).split())
         if any(password in reason for password in self._passwords()):
             reason = f"{type(cause).__name__}, whose text would show the password"
-        return StoreError("STORAGE_ERROR", f"The {self.label} cannot be used: {reason}.")
+        message = f"The {self.label} cannot be used: {reason}."
+        return StoreError("STORAGE_ERROR", message, advice=_advice(cause))
 
     def _passwords(self) -> list[str]:
         named = (self._url.password, *map(self._url.query.get, ("password", "sslpassword")))

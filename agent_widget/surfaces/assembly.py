@@ -10,16 +10,19 @@ from typing import Any, Literal, TypedDict
 
 from ..core.errors import InvalidOptions
 from ..core.events import Todo, WhileRunning
+from ..core.usage import is_amount
 from ..engine.approvals import AskUser
 from ..engine.permissions import Adjudicator
 from ..engine.prompt import SystemPrompt, SystemText
+from ..engine.recorder import GRACE_S
 from ..engine.runs import DEFAULT_MAX_STEPS
 from ..engine.session import Session
 from ..engine.subagents import Agent, agent_tools
 from ..extend.trust import TrustWarning
-from ..policy.budget import Budget, budget_option, check_price
+from ..policy.budget import Budget, RunLimits, budget_option, check_price
 from ..policy.hooks import Hook
 from ..policy.prompt import ApplicationPrompt
+from ..policy.strangers import unmatched_rules
 from ..providers.base import Model, ModelInfo
 from ..providers.catalog import resolve_model
 from ..providers.prices import PriceList, TokenPrices
@@ -31,6 +34,7 @@ from ..tools.todo import todo_tool
 from .defaults import HELPER, Guarding, default_system, guards, workspace_tools
 from .driver import Driver, clock_ms
 from .keeping import Where, kept_at
+from .keys import KnownKey
 
 GivenTool = Tool | Callable[..., Any]
 
@@ -53,7 +57,9 @@ class ChatOptions(TypedDict, total=False):
     notebook: bool
     workspace: str | Path | None
     max_steps: int
+    max_seconds: float | None
     store: Where
+    store_grace_s: float
     resume: str | None
     session_id: str | None
     while_running: WhileRunning | None
@@ -92,7 +98,7 @@ class Assembly:
         kept = kept_at(options.get("store"), options.get("resume"), options.get("session_id"))
         workspace = options.get("workspace", ".")
         root = None if workspace is None else Path(workspace)
-        base_url, api_key = options.get("base_url"), options.get("api_key")
+        base_url, known = options.get("base_url"), KnownKey(options.get("api_key"))
         guarding = Guarding(
             options.get("permission"),
             options.get("adjudicator"),
@@ -100,8 +106,8 @@ class Assembly:
             options.get("trust_project_hooks", False),
             options.get("on_warning"),
         )
-        guarded = guards(guarding, host_adjudicator, root or Path(), _without(api_key))
-        client = resolve_model(model, base_url=base_url, api_key=api_key)
+        guarded = guards(guarding, host_adjudicator, root or Path(), known.hidden)
+        client = resolve_model(model, base_url=base_url, api_key=known.key)
         agents = options.get("agents", (HELPER,))
         budget, prices = budget_option(options.get("budget")), PriceList(options.get("prices"))
         for each in (client, *(agent.model for agent in agents if agent.model is not None)):
@@ -111,6 +117,8 @@ class Assembly:
         self._allow = options.get("allow_tools")
         self._exclude = options.get("exclude_tools", ())
         registry = self.registry_with(options.get("tools", ()))
+        known_tools = {*registry.names, *self._exclude, *(t.name for t in self._own)}
+        known_tools |= {tool.name for agent in agents for tool in agent.tools or ()}
         make = functools.partial(
             Session,
             model=client,
@@ -126,12 +134,19 @@ class Assembly:
             hooks=guarded.hooks,
             ask_user=ask_user,
             max_steps=options.get("max_steps", DEFAULT_MAX_STEPS),
+            max_seconds=options.get("max_seconds"),
             while_running=while_running,
             input_control=options.get("input_control", False),
             output_type=options.get("output_type"),
             budget=budget,
             prices=prices,
-            warnings=(*registry.warnings, *guarded.notices),
+            store_grace_s=options.get("store_grace_s", GRACE_S),
+            warnings=(
+                *registry.warnings,
+                *guarded.notices,
+                *unmatched_rules(guarded.given, known_tools),
+                *unmatched_rules(guarded.kept, known_tools, only_slips=True),
+            ),
         )
         self.driver = Driver(make, kept, has_ask_user=ask_user is not None)
         if history := options.get("messages", ()):
@@ -159,15 +174,6 @@ class Assembly:
         self.driver.engine.submit(lambda: self.driver.session.show_todos(shown))
 
 
-def _without(api_key: str | Callable[[], str] | None) -> Callable[[str], str]:
-    """What takes a key that was given as text out of what hooks are told."""
-
-    def hidden(text: str) -> str:
-        return text.replace(api_key, "***") if isinstance(api_key, str) and api_key else text
-
-    return hidden
-
-
 def _require_known(options: Mapping[str, object]) -> None:
     """Refuse options that there are not, and values of the wrong kind. Raises InvalidOptions."""
     known = ChatOptions.__annotations__
@@ -185,6 +191,10 @@ def _require_known(options: Mapping[str, object]) -> None:
     steps = options.get("max_steps", 1)
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise InvalidOptions(f"max_steps={steps!r} is no whole number above 0.")
+    RunLimits(max_seconds=options.get("max_seconds"))  # type: ignore[arg-type]
+    grace_s = options.get("store_grace_s", GRACE_S)
+    if not is_amount(grace_s) or not grace_s:
+        raise InvalidOptions(f"store_grace_s={grace_s!r} is no number of seconds above 0.")
     for name in ("prices", "namespace"):
         value = options.get(name)
         if value is not None and not isinstance(value, Mapping):

@@ -105,6 +105,8 @@ class Bridge:
             "edit_waiting": self._edit_waiting,
             "remove_waiting": self._remove_waiting,
             "set_input_policy": self._set_input_policy,
+            "take_over": self._take_over,
+            "fork": self._fork,
         }
         self._unsubscribe = session.subscribe(self._on_event)
 
@@ -244,6 +246,13 @@ class Bridge:
             args=content.get("args"),
             rules=content.get("rules"),
         )
+
+    async def _take_over(self, _content: Content) -> None:
+        await self._session.take_over()
+
+    async def _fork(self, _content: Content) -> dict[str, Any]:
+        """Make a fork; a notice says how to open it, for a page cannot make a cell."""
+        return {"session_id": await self._session.tree.told_fork()}
 
     async def _dismiss(self, content: Content) -> None:
         self._session.dismiss(str(content.get("nid")))

@@ -22,7 +22,7 @@ from ..core.records import Record
 from ..core.replay import events_of
 from ..policy.decision import ruling_on
 from ..policy.options import DIALECTS, MODES, Call, Kind, PermissionOptions, default_dialect
-from ..policy.rules import EVERYTHING_ASKS, TARGETS, Rules, Target, read_rules, rules_of
+from ..policy.rules import TARGETS, Rules, Target, read_rules, rules_of
 from ..view.narrate import Narrator
 from .defaults import SECRET_FILES
 from .paths import DiskPaths
@@ -63,7 +63,12 @@ def _add_permit(parser: argparse.ArgumentParser) -> None:
 
 
 def _permit(options: argparse.Namespace, out: IO[str]) -> int:
-    rules = _rules(options.rules)
+    try:
+        rules = _rules(options.rules)
+    except OSError as error:
+        text = f"{options.rules} cannot be read: {error.strerror}. Name a settings file."
+        print(text, file=sys.stderr)  # noqa: T201
+        return 2
     if options.tool in TARGETS and TARGETS[options.tool].kind == "path":
         rules = rules.joined(rules_of(ask=SECRET_FILES))  # as in every chat
     permission = PermissionOptions(mode=options.mode, rules=rules, host_shell=options.shell)
@@ -89,13 +94,8 @@ def _permit(options: argparse.Namespace, out: IO[str]) -> int:
 
 
 def _rules(path: Path) -> Rules:
-    """The rules of a file; one that cannot be read makes everything ask, and it is said."""
-    try:
-        settings = path.read_bytes()
-    except OSError as error:
-        print(f"{path} cannot be read ({error.strerror}). Everything asks.", file=sys.stderr)  # noqa: T201
-        return EVERYTHING_ASKS
-    rules, problems = read_rules(settings)
+    """The rules of a file; what is wrong with them is said, and asks. Raises OSError."""
+    rules, problems = read_rules(path.read_bytes())
     for problem in problems:
         print(f"{path}: {problem}", file=sys.stderr)  # noqa: T201
     return rules

@@ -21,7 +21,7 @@ from ..extend.settings import ProjectSettings, user_folder, user_rules
 from ..extend.trust import ProjectTrust, TrustWarning
 from ..policy.hooks import Hook
 from ..policy.options import default_dialect, permission_options
-from ..policy.rules import rules_of
+from ..policy.rules import Rules, rules_of
 from ..tools.base import Tool
 from ..tools.bash import bash_tool
 from ..tools.files import file_tools
@@ -90,12 +90,21 @@ def workspace_tools(root: Path | None) -> list[Tool]:
     return tools
 
 
+_told: Final[set[tuple[str, str]]] = set()
+"""Folders and contents of projects that a person was told of: once in each kernel is enough."""
+
+
 class Guards(Struct, frozen=True):
-    """What stands between a call and its work: rules, hooks; and what there is to say of them."""
+    """What stands between a call and its work: rules, hooks; and what there is to say of them.
+
+    ``given`` are the rules of code, ``kept`` those of settings.
+    """
 
     permissions: Permissions
     hooks: Hooks
     notices: tuple[str | TurnError, ...]
+    given: Rules
+    kept: Rules
 
 
 def guards(
@@ -114,7 +123,8 @@ def guards(
     own, own_problems = user_rules(user)
     own_hooks, hook_problems = user_hooks(user)
     secrets = rules_of(ask=SECRET_FILES)
-    rules = given.rules.joined(own, project.rules, secrets)
+    kept = own.joined(project.rules)
+    rules = given.rules.joined(kept, secrets)
     permissions = Permissions(
         replace(given, rules=rules),
         DiskPaths(root),
@@ -125,9 +135,10 @@ def guards(
     hooks = Hooks((*own_hooks, *project.hooks, *options.hooks), folder=project.folder, hide=hide)
     problems = (*own_problems, *hook_problems, *project.problems)
     notices: list[str | TurnError] = [str(problem) for problem in dict.fromkeys(problems)]
-    if project.warning is not None:
-        if options.on_warning is None:
-            notices.append(warning_event(project.warning))
-        else:
-            options.on_warning(project.warning)
-    return Guards(permissions, hooks, tuple(notices))
+    if (warning := project.warning) is not None:
+        if options.on_warning is not None:
+            options.on_warning(warning)
+        elif (told := (warning.detail["cwd"], warning.detail["fingerprint"])) not in _told:
+            _told.add(told)
+            notices.append(warning_event(warning))
+    return Guards(permissions, hooks, tuple(notices), given.rules, kept)

@@ -22,8 +22,9 @@ from msgspec import Struct, field
 
 from ..core.errors import SessionError
 from ..core.events import (
-    BlockStart,
     Event,
+    InputApplied,
+    InputReceived,
     QueueName,
     ToolStarted,
     TurnAborted,
@@ -42,8 +43,8 @@ from .run import Run
 
 T = TypeVar("T")
 
-SESSION_ONLY: Final = frozenset({"plan.todo.updated"})
-"""Events that are made beside a run: a session's stream has them, that of a query has not."""
+SESSION_ONLY: Final = ("plan.todo.", "hook.")
+"""How the types of events begin that are made beside a run: a query does not tell them."""
 
 
 class ChatSession:
@@ -56,6 +57,7 @@ class ChatSession:
     def __init__(self, assembly: Assembly) -> None:
         self.assembly = assembly
         self.driver: Driver = assembly.driver
+        self._watch: asyncio.Future[None] | None = None
 
     # --- what is -------------------------------------------------------------------------------
 
@@ -114,8 +116,18 @@ class ChatSession:
         """Return once nothing runs and nothing follows from what ran."""
         await self.call(lambda session: session.wait_for_idle())
 
+    def close_on(self, signal: asyncio.Event) -> None:
+        """Close it once ``signal`` is set; call it on the loop of the signal."""
+        self._watch = asyncio.ensure_future(self._close_on(signal))
+
+    async def _close_on(self, signal: asyncio.Event) -> None:
+        await signal.wait()
+        await asyncio.to_thread(self.driver.close)
+
     async def close(self) -> None:
         """End what runs, then the session: ``session.ended`` is its last event. Harmless twice."""
+        if self._watch is not None:
+            self._watch.cancel()
         await asyncio.to_thread(self.driver.close)
 
     async def call(self, work: Callable[[Session], Coroutine[Any, Any, T]]) -> T:
@@ -137,14 +149,21 @@ class ChatSession:
 
 
 async def create_session(
-    model: str | Model | None = None, **options: Unpack[ChatOptions]
+    model: str | Model | None = None,
+    *,
+    signal: asyncio.Event | None = None,
+    **options: Unpack[ChatOptions],
 ) -> ChatSession:
     """A session for many runs. Options are those of ``AgentWidget``.
 
-    ``messages`` (as ``ChatSession.messages()`` gives them) are what a new one begins with. Raises
+    Once ``signal`` is set, it is closed: what runs ends first. ``messages`` (as
+    ``ChatSession.messages()`` gives them) are what a new one begins with. Raises
     InvalidOptions for what cannot work, ``session_not_found`` for an unknown ``resume``.
     """
-    return ChatSession(await asyncio.to_thread(_assembly, model, options))
+    chat = ChatSession(await asyncio.to_thread(_assembly, model, options))
+    if signal is not None:
+        chat.close_on(signal)
+    return chat
 
 
 async def open_or_resume(
@@ -161,7 +180,7 @@ async def open_or_resume(
 
 
 class Counters(Struct, frozen=True):
-    """How much a run did."""
+    """How much a run did, its helpers included; ``inputs_consumed`` are messages it was given."""
 
     model_calls: int = 0
     tool_calls: int = 0
@@ -202,16 +221,15 @@ class Query:
             raise SessionError("invalid_options", "A query is iterated once. Ask again for more.")
         self._is_begun = True
         chat = await self._assembled()
-        answers: set[str] = set()
-        tool_calls = 0
+        tool_calls = inputs = 0
         try:
             stream = chat.events()
             run = await chat.send(self._prompt)
             async for event in stream:
-                if event.run_id != run.run_id or event.type in SESSION_ONLY:
+                if event.run_id != run.run_id or event.type.startswith(SESSION_ONLY):
                     continue
-                if isinstance(event, BlockStart):
-                    answers.add(event.message_id)
+                inputs += isinstance(event, InputReceived)
+                inputs += len(event.message_ids) if isinstance(event, InputApplied) else 0
                 tool_calls += isinstance(event, ToolStarted)
                 yield event
                 if isinstance(event, TurnCompleted | TurnAborted):
@@ -224,7 +242,7 @@ class Query:
                 chat.view.usage,
                 ended.output,
                 ended.error,
-                Counters(len(answers), tool_calls),
+                Counters(chat.driver.session.spending.ledger.total.calls, tool_calls, inputs),
             )
         finally:
             await asyncio.shield(chat.close())
@@ -269,6 +287,7 @@ async def run_agent(
     system: str | None = None,
     permission: Mapping[str, Any] | None = None,
     max_steps: int | None = None,
+    max_seconds: float | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> RunResult:
     """Run ``model`` with ``tools`` on ``prompt`` until it asks for nothing more.
@@ -285,6 +304,7 @@ async def run_agent(
         "permission": permission,
         "adjudicator": False,
         "bare": True,
+        "max_seconds": max_seconds,
     }
     if max_steps is not None:
         options["max_steps"] = max_steps

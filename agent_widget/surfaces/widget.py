@@ -25,6 +25,7 @@ from ..core.state import SessionState
 from ..engine.approvals import AskUser
 from ..engine.permissions import Adjudicator
 from ..engine.prompt import SystemText
+from ..engine.recorder import GRACE_S
 from ..engine.run import ActiveRun, RunResult
 from ..engine.session import DEFAULT_MAX_STEPS, Session
 from ..engine.subagents import Agent
@@ -76,11 +77,14 @@ class AgentWidget(anywidget.AnyWidget):
     deployment may set, does so unless a mode is given. False switches both off.
 
     ``store`` is where the chat is kept: a file (``"chats.db"``), a folder, a database URL or a
-    ``SessionStore``; without it AGENT_WIDGET_STORE decides, else memory, until the kernel ends.
+    ``SessionStore``; without it AGENT_WIDGET_STORE decides, else memory, until the kernel ends. One
+    that has not answered for ``store_grace_s`` keeps nobody waiting any more: commands are refused,
+    and what happens waits to be written.
     ``resume`` goes on with a stored session: its id, or ``"last"``. ``session_id`` names the
     session and goes on with it if it is there. ``while_running`` says what happens to messages
     sent while the agent works: ``"block"`` (default) or ``"steer"``; with ``input_control`` the
-    agent may change that itself.
+    agent may change that itself. A run ends after ``max_steps`` model calls, or ``max_seconds`` on
+    the clock.
     ``budget`` is a ``Budget``, or a mapping of ``max_usd``, ``max_total_tokens`` and
     ``on_exceeded``; ``prices`` are those of models that are in no list, per million tokens:
     ``{"my-model": {"input_mtok": 0.25, "output_mtok": 2}}``.
@@ -122,7 +126,9 @@ class AgentWidget(anywidget.AnyWidget):
         notebook: bool = True,
         workspace: str | Path | None = ".",
         max_steps: int = DEFAULT_MAX_STEPS,
+        max_seconds: float | None = None,
         store: Where = None,
+        store_grace_s: float = GRACE_S,
         resume: str | None = None,
         session_id: str | None = None,
         while_running: WhileRunning | None = None,
@@ -157,7 +163,9 @@ class AgentWidget(anywidget.AnyWidget):
             "notebook": notebook,
             "workspace": workspace,
             "max_steps": max_steps,
+            "max_seconds": max_seconds,
             "store": store,
+            "store_grace_s": store_grace_s,
             "resume": resume,
             "session_id": session_id,
             "while_running": while_running,
@@ -235,6 +243,13 @@ class AgentWidget(anywidget.AnyWidget):
         """
         forked: str = self._driver.command(lambda: self.session.tree.fork(message_id))
         return forked
+
+    def take_over(self) -> None:
+        """Go on here with a session that could only be read, once its owner is gone.
+
+        Raises SessionError ``session_in_use``, which says who has it.
+        """
+        self._driver.command(self.session.take_over)
 
     def stop(self) -> None:
         """Stop the run under way; harmless when nothing runs. Text so far stays."""

@@ -65,6 +65,7 @@ def _usage(calls: Sequence[Mapping[str, Any]]) -> UsageView:
             ),
             call.get("amount"),
             call.get("currency"),
+            call.get("uncached_cost"),
         )
         if "agent_id" not in call and "purpose" not in call:
             usage = usage.in_context(call.get("context_window"))

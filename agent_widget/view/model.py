@@ -79,11 +79,16 @@ class ModelView(Struct, frozen=True):
     notice: str | None = None
 
 
+def _sum(one: str | None, other: str | None) -> str:
+    return format(Decimal(one or 0) + Decimal(other or 0), "f")
+
+
 class UsageView(Struct, frozen=True):
     """Tokens of all model calls so far, sub-agents included.
 
-    ``cost`` is what they cost, a decimal number in ``currency``; None once that is not known of
-    one of them, or when they are paid in several currencies. ``context_tokens`` of
+    ``cost`` is what they cost, a decimal number in ``currency``, ``uncached_cost`` what they would
+    have cost without a cache; None once that is not known of one of them, or when they are paid
+    in several currencies. ``context_tokens`` of
     ``context_window`` are in use after the last call of the session's own agent, where its window
     is known; ``last`` are the four kinds of the last call.
     """
@@ -98,6 +103,15 @@ class UsageView(Struct, frozen=True):
     context_tokens: int | None = None
     context_window: int | None = None
     last: tuple[int, int, int, int] = (0, 0, 0, 0)
+    uncached_cost: str | None = "0"
+
+    @property
+    def saved(self) -> str | None:
+        """What caches have saved so far, in ``currency``; None for nothing, and if not known."""
+        if self.cost is None or self.uncached_cost is None:
+            return None
+        saved = Decimal(self.uncached_cost) - Decimal(self.cost)
+        return format(saved, "f") if saved > 0 else None
 
     def in_context(self, window: int | None) -> UsageView:
         """This, with what the last call held in a window of that size; None: not known."""
@@ -106,22 +120,28 @@ class UsageView(Struct, frozen=True):
         return replace(self, context_tokens=sum(self.last), context_window=window)
 
     def plus(
-        self, tokens: tuple[int, int, int, int], cost: str | None, currency: str | None
+        self,
+        tokens: tuple[int, int, int, int],
+        cost: str | None,
+        currency: str | None,
+        uncached_cost: str | None = None,
     ) -> UsageView:
         """This and one more call; ``tokens`` are the four kinds in the order above."""
         is_known = self.cost is not None and cost is not None
         is_known = is_known and self.currency in (None, currency)
+        is_compared = is_known and self.uncached_cost is not None and uncached_cost is not None
         return UsageView(
             self.input_tokens + tokens[0],
             self.output_tokens + tokens[1],
             self.cache_read_tokens + tokens[2],
             self.cache_write_tokens + tokens[3],
             self.requests + 1,
-            format(Decimal(self.cost or 0) + Decimal(cost or 0), "f") if is_known else None,
+            _sum(self.cost, cost) if is_known else None,
             currency if is_known else None,
             self.context_tokens,
             self.context_window,
             tokens,
+            _sum(self.uncached_cost, uncached_cost) if is_compared else None,
         )
 
     @property
@@ -228,7 +248,8 @@ class SessionView(Struct, frozen=True):
     ``drafts`` maps indexes of calls being written; ``steered`` holds ids of messages that came
     while a run was under way; ``branches`` maps ids of messages that have siblings, ``notes`` those
     of messages that nobody typed. ``agents`` maps ids of delegate calls. ``blocks`` holds where the
-    blocks of the newest answer begin, of the main agent (None) and of each sub-agent.
+    blocks of the newest answer begin, of the main agent (None) and of each sub-agent. ``is_spent``
+    says that the budget let no further call through.
     """
 
     session_id: str = ""
@@ -258,6 +279,7 @@ class SessionView(Struct, frozen=True):
     notes: Mapping[str, NoteView] = field(default_factory=dict)
     agents: Mapping[str, AgentView] = field(default_factory=dict)
     blocks: Mapping[str | None, tuple[BlockPlace, ...]] = field(default_factory=dict)
+    is_spent: bool = False
 
     @property
     def connection(self) -> Literal["none", "open", "retrying", "closed"]:
@@ -302,8 +324,13 @@ class SessionView(Struct, frozen=True):
 
     @property
     def can_retry(self) -> bool:
-        """True at rest after a run that did not end by itself."""
-        if self.is_busy or self.phase in ("closed", "failed") or not len(self.chat.messages):
+        """True at rest after a run that did not end by itself, and that may end otherwise."""
+        if (
+            self.is_busy
+            or self.is_spent
+            or self.phase in ("closed", "failed")
+            or not len(self.chat.messages)
+        ):
             return False
         if self.storage.read_only is not None:
             return False

@@ -78,6 +78,7 @@ MARKED_ENDS: Final[Mapping[str, Mark]] = {
     "interrupted": "stopped",
     "abandoned": "stopped",
     "closed": "stopped",
+    "max_seconds": "stopped",
     "error": "failed",
     "recovered": "stopped",
 }
@@ -93,7 +94,6 @@ UNSHOWN: Final[frozenset[type[Event]]] = frozenset(
         RunSettled,
         SessionCheckpointed,
         SessionRestored,  # comes with the view of what is restored
-        SessionResumed,
         ToolsChanged,
         ToolStarted,
         TreeNavigated,  # comes with the view of that branch
@@ -145,6 +145,7 @@ def _with_chat(view: SessionView, chat: SessionState) -> SessionView:
         view.notes,
         view.agents,
         view.blocks,
+        view.is_spent,
     )
 
 
@@ -153,6 +154,10 @@ def _with_chat(view: SessionView, chat: SessionState) -> SessionView:
 
 def _created(view: SessionView, event: SessionCreated) -> SessionView:
     return replace(view, session_id=event.session_id)
+
+
+def _resumed(view: SessionView, _event: SessionResumed) -> SessionView:
+    return replace(view, is_spent=False)  # what it spends is counted from its opening
 
 
 def _reset(view: SessionView, _event: SessionReset) -> SessionView:
@@ -220,7 +225,7 @@ def _received(view: SessionView, event: InputReceived) -> SessionView:
     if event.queue is None:
         rest = _without(view, (event.message_id,))
         return replace(_with_waiting(view, rest), error=None)
-    row = QueuedInput(event.message_id, event.text, event.queue)
+    row = QueuedInput(event.message_id, event.text, event.queue, event.kind, event.display)
     return _with_waiting(view, (*view.input.waiting, row))
 
 
@@ -249,9 +254,16 @@ def _applied(view: SessionView, event: InputApplied) -> SessionView:
         conversation = conversation.appended(user_message(row.message_id, row.text))
     for message in later:
         conversation = conversation.appended(message)
-    steered = view.steered | {row.message_id for row in event.inputs}
+    said = [row for row in event.inputs if row.kind is None]
+    steered = view.steered | {row.message_id for row in said}
+    notes = {
+        row.message_id: NoteView(row.kind, row.display is not False)
+        for row in event.inputs
+        if row.kind is not None
+    }
     view = _with_waiting(view, _without(view, event.message_ids))
-    return replace(view, chat=SessionState.of(conversation, "streaming"), steered=steered)
+    chat = SessionState.of(conversation, "streaming")
+    return replace(view, chat=chat, steered=steered, notes={**view.notes, **notes})
 
 
 def _loaded(view: SessionView, event: HistoryLoaded) -> SessionView:
@@ -266,6 +278,7 @@ def _noted(view: SessionView, event: EntryAppended) -> SessionView:
     conversation = view.chat.messages.appended(user_message(event.message_id, event.text))
     chat = SessionState.of(conversation, view.chat.status, view.chat.error)
     note = NoteView(event.kind, event.display)
+    view = _with_waiting(view, _without(view, (event.message_id,)))
     return replace(view, chat=chat, notes={**view.notes, event.message_id: note})
 
 
@@ -332,6 +345,7 @@ def _run_end(view: SessionView, event: TurnCompleted | TurnAborted) -> SessionVi
         marks=_marks_after(view, event.reason),
         agents=_agents_at_rest(view.agents),
         blocks={},
+        is_spent=event.reason == "budget_exceeded",
     )
 
 
@@ -339,7 +353,7 @@ def _agents_at_rest(agents: Mapping[str, AgentView]) -> Mapping[str, AgentView]:
     if all(agent.state != "running" for agent in agents.values()):
         return agents
     return {
-        call_id: replace(agent, state="aborted") if agent.state == "running" else agent
+        call_id: AgentView(agent.name, "aborted") if agent.state == "running" else agent
         for call_id, agent in agents.items()
     }
 
@@ -367,7 +381,7 @@ def _usage(view: SessionView, event: UsageUpdated) -> SessionView:
         event.cache_read_tokens,
         event.cache_write_tokens,
     )
-    usage = view.usage.plus(tokens, event.cost, event.currency)
+    usage = view.usage.plus(tokens, event.cost, event.currency, event.uncached_cost)
     if event.agent_id is None and event.purpose is None:
         usage = usage.in_context(event.context_window_tokens)
     return replace(view, usage=usage)
@@ -375,6 +389,7 @@ def _usage(view: SessionView, event: UsageUpdated) -> SessionView:
 
 _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     SessionCreated: _created,
+    SessionResumed: _resumed,
     SessionReset: _reset,
     SessionStopping: _stopping,
     SessionEnded: _ended,

@@ -30,6 +30,8 @@ CommandName = Literal[
     "edit_waiting",
     "remove_waiting",
     "set_input_policy",
+    "take_over",
+    "fork",
 ]
 
 
@@ -90,8 +92,14 @@ class ToolErrorView(TypedDict):
     message: str
 
 
+CallRefusal: TypeAlias = Literal["denied", "blocked"]
+
+
 class ToolPart(TypedDict):
-    """A tool call; ``live`` is its output so far while it runs, ``stop`` how it took a Stop."""
+    """A tool call; ``live`` is its output so far while it runs, ``stop`` how it took a Stop.
+
+    ``refusal``: it did not run because somebody, or a rule, said no, or a hook stood in its way.
+    """
 
     type: Literal["tool"]
     tid: str
@@ -107,6 +115,7 @@ class ToolPart(TypedDict):
     duration_ms: int | None
     is_edited: bool
     stop: CallStop | None
+    refusal: CallRefusal | None
     agent: AgentView | None
 
 
@@ -243,13 +252,16 @@ class Notice(TypedDict):
 
 
 class Usage(TypedDict):
-    """``cost`` is a decimal number in ``currency``; null where not all of it is known."""
+    """``cost``, and what caches ``saved``, are decimal numbers in ``currency``; null where not all
+    of it is known.
+    """
 
     input_tokens: int
     output_tokens: int
     cached_tokens: int
     requests: int
     cost: str | None
+    saved: str | None
     currency: str | None
     context_tokens: int | None
     context_window: int | None

@@ -99,6 +99,7 @@ def top_to_wire(view: SessionView) -> wire.Top:
             "cached_tokens": usage.cache_read_tokens,
             "requests": usage.requests,
             "cost": usage.cost,
+            "saved": usage.saved,
             "currency": usage.currency,
             "context_tokens": usage.context_tokens,
             "context_window": usage.context_window,
@@ -178,8 +179,16 @@ def call_to_wire(part: ToolPart, view: SessionView) -> wire.ToolPart:
         "duration_ms": facts.duration_ms,
         "is_edited": facts.is_edited,
         "stop": facts.stop,
+        "refusal": _refusal(part, facts),
         "agent": None,
     }
+
+
+def _refusal(part: ToolPart, facts: CallFacts) -> wire.CallRefusal | None:
+    if facts.is_denied:
+        return "denied"
+    is_blocked = isinstance(part.error, Mapping) and part.error.get("code") == "hook_blocked"
+    return "blocked" if is_blocked else None
 
 
 def _code(facts: CallFacts) -> wire.Code | None:

@@ -25,6 +25,7 @@ export const tool = (fields: Partial<ToolPart> & { tid: string; name: string }):
   duration_ms: null,
   is_edited: false,
   stop: null,
+  refusal: null,
   agent: null,
   ...fields,
 });
@@ -68,6 +69,7 @@ export const viewOf = (items: Message[], fields: Partial<SessionView> = {}): Ses
     cached_tokens: 9_216,
     requests: 3,
     cost: "0.0142",
+    saved: "0.0104",
     currency: "USD",
     context_tokens: 13_273,
     context_window: 400_000,

@@ -4,7 +4,7 @@ export const PROTOCOL = 1;
 
 export type DecisionWord = "allow_once" | "edit" | "allow_session" | "allow_project" | "deny";
 
-export type CommandName = "send" | "stop" | "retry" | "reset" | "decide" | "dismiss" | "edit" | "branch" | "edit_waiting" | "remove_waiting" | "set_input_policy";
+export type CommandName = "send" | "stop" | "retry" | "reset" | "decide" | "dismiss" | "edit" | "branch" | "edit_waiting" | "remove_waiting" | "set_input_policy" | "take_over" | "fork";
 
 export type Status = "idle" | "streaming" | "error";
 
@@ -72,7 +72,7 @@ export interface ToolErrorView {
   message: string;
 }
 
-/** A tool call; `live` is its output so far while it runs, `stop` how it took a Stop. */
+/** A tool call; `live` is its output so far while it runs, `stop` how it took a Stop. `refusal`: it did not run because somebody, or a rule, said no, or a hook stood in its way. */
 export interface ToolPart {
   type: "tool";
   tid: string;
@@ -88,6 +88,7 @@ export interface ToolPart {
   duration_ms: number | null;
   is_edited: boolean;
   stop: CallStop | null;
+  refusal: "denied" | "blocked" | null;
   agent: AgentView | null;
 }
 
@@ -205,13 +206,14 @@ export interface Notice {
   message: string;
 }
 
-/** `cost` is a decimal number in `currency`; null where not all of it is known. */
+/** `cost`, and what caches `saved`, are decimal numbers in `currency`; null where not all of it is known. */
 export interface Usage {
   input_tokens: number;
   output_tokens: number;
   cached_tokens: number;
   requests: number;
   cost: string | null;
+  saved: string | null;
   currency: string | null;
   context_tokens: number | null;
   context_window: number | null;

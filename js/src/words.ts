@@ -95,9 +95,11 @@ const STOPS: Record<CallStop, string> = {
   unknown: "Stop asked; outcome unknown",
 };
 
+const REFUSED = { denied: "Denied", blocked: "Blocked" };
+
 /** How a call is doing, or how it took a Stop. */
-export const callStateInWords = ({ state, stop }: ToolPart): string =>
-  (stop && STOPS[stop]) || (TOOL_STATES[state] ?? state);
+export const callStateInWords = ({ state, stop, refusal }: ToolPart): string =>
+  (stop && STOPS[stop]) || (refusal && REFUSED[refusal]) || (TOOL_STATES[state] ?? state);
 
 export const DECISIONS: Record<DecisionWord, string> = {
   allow_once: "Allow once",

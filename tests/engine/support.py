@@ -162,7 +162,7 @@ async def opened(
 
     A session that is opened again takes another number of ``opening``: its ids are new ones.
     """
-    client = model if isinstance(model, Model) else ScriptedModel(model)
+    client = ScriptedModel(model) if isinstance(model, Sequence) else model
     person, own_store = Person(), store or MemoryStore()
     clock = FakeClock()
     numbers = itertools.count(opening * 1_000 - 999)

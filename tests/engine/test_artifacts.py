@@ -80,3 +80,19 @@ async def test_a_lost_picture_is_said_to_be_unavailable_and_the_call_stays_done(
         assert kept["data"] == SMALL
         [part] = [part for message in case.session.messages for part in message.tool_calls]
         assert part.state == "done"
+
+
+class Plain:
+    """A store that knows records and nothing else."""
+
+    def __init__(self, store: SessionStore) -> None:
+        for name in ("label", "is_durable", "acquire", "renew", "release", "append", "load"):
+            setattr(self, name, getattr(store, name))
+
+
+async def test_a_store_without_artifacts_keeps_pictures_in_its_records(tmp_path: Path) -> None:
+    plain: Any = Plain(JsonlStore(tmp_path))
+    session_id = await drawn(plain)
+    assert PICTURE in repr(await plain.load(session_id))
+    async with opened([], [draw], store=plain, session_id=session_id) as case:
+        assert [block["data"] for block in blocks(case.session.messages)] == [PICTURE, SMALL]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Literal
 
 import pytest
 
@@ -10,6 +11,7 @@ from agent_widget.core.errors import SessionError
 from agent_widget.core.journal import Journal
 from agent_widget.core.wire import messages_to_wire
 from agent_widget.policy.input import PolicyChange
+from agent_widget.store.memory import MemoryStore
 from agent_widget.testing.doubles import Gate, ScriptedModel, text
 from agent_widget.view.history import view_of
 from tests.engine.support import Case, FailingStore, opened
@@ -63,6 +65,34 @@ async def test_what_could_not_be_stored_is_not_there_and_what_waits_still_waits(
         store.kinds.clear()
         await case.send("two")
         assert said(case) == ["two", "kept", "a"]
+
+
+@pytest.mark.parametrize("deliver", ["steering", "follow_up"])
+async def test_context_that_waits_for_a_run_is_that_and_no_message_of_the_user(
+    deliver: Literal["steering", "follow_up"],
+) -> None:
+    gate = Gate()
+    model = ScriptedModel([[gate, text("a")], [text("b")]])
+    store = MemoryStore()
+    async with opened(model, store=store) as case:
+        run = await case.session.send("one")
+        await gate.reached.wait()
+        added = await case.session.context.add(
+            "memo", "Hidden.", display=False, details={"from": 1}, deliver=deliver
+        )
+        assert [row.kind for row in case.session.inputs.waiting] == ["memo"]
+        journal = Journal.of(await case.records())
+        assert journal.waiting_inputs() == case.session.inputs.waiting
+        gate.open()
+        await asyncio.wrap_future(run.future)
+        view = case.session.view
+        assert said(case) == ["one", "a", "Hidden.", "b"]
+        note = view.notes[added.message_id]
+        assert (note.kind, note.is_shown, view.steered) == ("memo", False, frozenset())
+        assert case.session.inputs.waiting == ()
+        await stored_is_live(case)
+        stored = [record for record in await case.records() if record.kind == "input_pending"]
+        assert stored[0].data["details"] == {"from": 1}
 
 
 async def test_strict_input_goes_into_the_run_under_way_or_nowhere() -> None:

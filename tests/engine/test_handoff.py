@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from agent_widget import Handoff, tool
 from agent_widget.core.errors import InvalidOptions
 from agent_widget.core.events import ModelChanged, ToolFailed, ToolsChanged, TurnCompleted
+from agent_widget.engine.inputcontrol import InputControl
 from agent_widget.engine.ports import MAX_AGENT_RUNS
-from agent_widget.engine.subagents import Agent, AgentTool
+from agent_widget.engine.subagents import Agent, AgentTool, own_tools
 from agent_widget.providers.base import ModelRequest
 from agent_widget.testing.doubles import Gate, ScriptedModel, ScriptItem, Step, call, text
 from tests.engine.support import Case, FailingStore, opened
@@ -265,3 +267,35 @@ async def test_the_number_of_helper_runs_of_one_run_is_bounded_at_any_depth() ->
         case.events.clear()
         assert (await case.send("again")).ok  # the next run starts to count anew
         assert case.types().count("agent.spawned") == MAX_AGENT_RUNS
+
+
+async def test_each_agent_has_its_own_rule_for_messages_and_its_own_way_to_change_it() -> None:
+    name = "set_session_input_policy"
+    pen = ScriptedModel([[call(name, {"mode": "block", "scope": "session"})], [text("mine")]])
+    agents = [
+        Agent("pen", "Writes.", model=pen, while_running="steer", input_control=True),
+        Agent("aide", "Helps."),
+    ]
+    model = ScriptedModel([[call("escalate", {"to": "pen"})]])
+    async with opened(model, [escalate], agents=agents, input_control=True) as case:
+        rule = case.session.inputs
+        assert (rule.policy.agent, rule.policy.mode) == (None, "block")
+        await case.send("go")
+        assert (case.session.agent, rule.policy.agent, rule.policy.mode) == (
+            "pen",
+            "steer",
+            "steer",
+        )
+        assert case.session.active_tool_names.count(name) == 1
+        await case.send("yours")
+        assert (rule.policy.session, failed(case)) == ("block", [])
+        await case.session.reset()
+        assert (case.session.agent, rule.policy.agent) == ("main", None)
+    [helper] = [agent for agent in agents if agent.name == "aide"]
+    main_tools: list[Any] = [escalate, InputControl(rule, "main", lambda: "main")]
+    assert [tool.name for tool in own_tools(helper, main_tools)] == ["escalate"]
+
+
+def test_a_rule_for_messages_that_there_is_not_is_refused() -> None:
+    with pytest.raises(InvalidOptions, match="while_running='queue'"):
+        Agent("pen", "Writes.", while_running="queue")  # type: ignore[arg-type]

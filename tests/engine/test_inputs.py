@@ -285,7 +285,7 @@ async def test_only_a_session_with_input_control_has_the_tool_and_it_means_that_
         assert failures(case) == []
 
 
-async def test_the_tool_of_an_agent_changes_nothing_once_another_one_has_the_session() -> None:
+async def test_an_agent_without_input_control_has_no_tool_for_it_though_another_one_has() -> None:
     writer = Agent(
         "writer", "Writes.", model=ScriptedModel([[set_policy("steer", "session")], [text("b")]])
     )
@@ -294,7 +294,8 @@ async def test_the_tool_of_an_agent_changes_nothing_once_another_one_has_the_ses
     ) as case:
         await case.send("over")
         await case.send("go on")
-        assert failures(case) == ["The session belongs to the agent 'writer' now."]
+        [failure] = failures(case)
+        assert "no tool 'set_session_input_policy'" in failure
         assert case.session.inputs.policy.mode == "block"
         assert "policy" not in await case.kinds()
 

@@ -6,12 +6,13 @@ import asyncio
 import copy
 import threading
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from agent_widget import tool
-from agent_widget.core.errors import SessionClosed
+from agent_widget.core.errors import InvalidOptions, SessionClosed
 from agent_widget.core.events import Event, SessionInfoChanged, Todo
 from agent_widget.core.wire import messages_to_wire
 from agent_widget.engine.commits import HistoryMeta
@@ -345,3 +346,13 @@ async def test_what_waits_and_what_was_said_are_values_that_nobody_can_change() 
         await case.session.wait_for_idle()
         assert (len(waiting), len(case.session.inputs.waiting)) == (2, 0)
         assert ([m.text for m in messages], len(case.session.messages)) == (["one"], 2)
+
+
+async def test_a_session_tells_what_it_is_made_of_and_is_not_made_without_a_model() -> None:
+    async with opened([]) as case:
+        session = case.session
+        assert (session.cwd, session.store) == (str(Path.cwd()), case.store)
+        assert not session.hooks.has("before_tool")
+    with pytest.raises(InvalidOptions, match="needs a model, and got None"):
+        async with opened(None):  # type: ignore[arg-type]
+            raise AssertionError("it was made")

@@ -387,6 +387,31 @@ async def test_who_loses_the_session_while_a_run_is_under_way_ends_it_and_is_tol
             assert await quick.records() == records
 
 
+async def test_a_reader_takes_over_once_the_owner_is_gone_and_sees_what_was_said() -> None:
+    store = MemoryStore()
+    options: dict[str, Any] = {"store": store, "session_id": "s-both"}
+    holder = opened([[text("a")], [text("b")]], **options)
+    case = await holder.__aenter__()
+    await case.send("one")
+    async with opened([[text("c")]], opening=2, **options) as reader:
+        await case.send("two")
+        with pytest.raises(SessionError, match=f"in use by process {os.getpid()}"):
+            await reader.session.take_over()
+        assert not reader.session.view.can_send
+        forked = await reader.session.tree.told_fork()
+        assert forked in reader.session.view.notices[-1].message
+        await holder.__aexit__(None, None, None)
+        await reader.session.take_over()
+        view = reader.session.view
+        assert (view.storage.read_only, view.can_send, view.phase) == (None, True, "idle")
+        assert [message.text for message in view.chat.messages] == ["one", "a", "two", "b"]
+        assert (await reader.send("three")).text == "c"
+        await reader.session.take_over()
+        journal = Journal.of(await reader.records())
+        folded = view_of(journal, journal.leaf)
+        assert folded.chat == reader.session.view.chat
+
+
 class Taken(MemoryStore):
     """A store that outlives the process, whose session another process takes after a while."""
 

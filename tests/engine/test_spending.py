@@ -10,6 +10,7 @@ from agent_widget.engine.subagents import Agent
 from agent_widget.policy.budget import Budget
 from agent_widget.providers.base import Usage
 from agent_widget.providers.prices import PriceList
+from agent_widget.store.memory import MemoryStore
 from agent_widget.testing.doubles import ScriptedModel, Step, call, end, text
 from agent_widget.view.history import view_of
 from tests.engine.support import opened
@@ -41,6 +42,7 @@ async def test_at_the_cap_the_run_ends_before_the_next_call_and_the_session_stay
         assert "300 tokens" in result.error.message
         assert case.session.view.phase == "idle"
         assert [notice.code for notice in case.session.view.notices] == ["budget_exceeded"]
+        assert not case.session.view.can_retry  # it would end the same way
         assert (await case.send("again")).reason == "budget_exceeded"
         assert len(model.requests) == 2
         calls_made = [part for m in case.session.messages for part in m.tool_calls]
@@ -103,3 +105,13 @@ async def test_a_summary_is_counted_shown_and_stored_but_not_blocked() -> None:
         }
         journal = Journal.of(await case.records())
         assert view_of(journal, journal.leaf).usage == usage
+
+
+async def test_a_session_that_is_opened_again_may_be_retried_for_its_budget_is_new() -> None:
+    store = MemoryStore()
+    budget = Budget(max_total_tokens=1)
+    async with opened(calls(3), [look], store=store, budget=budget) as case:
+        assert (await case.send("go")).reason == "budget_exceeded"
+        session_id = case.session.session_id
+    async with opened(calls(1), [look], store=store, session_id=session_id, opening=2) as case:
+        assert not case.session.view.is_spent

@@ -14,6 +14,7 @@ import pytest
 from agent_widget import tool
 from agent_widget.core.errors import SessionError
 from agent_widget.core.events import Event, StorageChanged
+from agent_widget.core.journal import Journal
 from agent_widget.engine.ending import Receipt
 from agent_widget.engine.recorder import RETRY_S
 from agent_widget.engine.subagents import Agent
@@ -21,6 +22,7 @@ from agent_widget.store.files import Files
 from agent_widget.store.jsonl import JsonlStore
 from agent_widget.store.urls import open_store
 from agent_widget.testing.doubles import Gate, ScriptedModel, Step, call, text
+from agent_widget.view.history import view_of
 from agent_widget.view.model import SessionView
 from tests.engine.stores import NO_SPACE, MoodyStore
 from tests.engine.support import Case, FailingStore, opened
@@ -257,3 +259,52 @@ async def test_a_database_that_is_locked_for_a_while_delays_records_and_shows_no
         assert (await case.kinds())[-3:] == ["run_admitted", "message", "run_ended"]
         assert lag[0] < 0.1
     await store.aclose()
+
+
+def test_a_store_that_hangs_refuses_commands_in_time_and_what_it_kept_of_them_is_void() -> None:
+    async def live() -> None:
+        store, loop = MoodyStore(), asyncio.get_running_loop()
+        async with opened([[text("a")], [text("b")]], store=store, store_grace_s=5) as case:
+            await case.send("one")
+            store.open.clear()
+            for name, waited_s in (("first", 5), ("second", 0)):
+                begun = loop.time()
+                with pytest.raises(SessionError, match="not answered for 5 s") as refused:
+                    await case.session.send(name)
+                assert (refused.value.code, loop.time() - begun) == ("STORAGE_ERROR", waited_s)
+            assert (case.session.view.phase, case.session.run_id) == ("idle", None)
+            assert "not answered" in (banners(case)[-1][0] or "")
+            store.open.set()
+            await asyncio.sleep(RETRY_S * 2)
+            assert banners(case)[-1] == (None, 0)
+            assert (await case.send("third")).text == "b"
+            await stored_is_live(case)
+            texts = [message.text for message in case.session.messages]
+            assert texts == ["one", "a", "third", "b"]
+
+    in_virtual_time(live)
+
+
+def test_what_happens_while_a_store_hangs_is_written_in_order_once_it_answers() -> None:
+    async def live() -> None:
+        store, gate = MoodyStore(), Gate()
+        async with opened([[text("a"), gate, text("b")]], store=store, store_grace_s=5) as case:
+            run = await case.session.send("one")
+            await gate.reached.wait()
+            store.open.clear()
+            gate.open()
+            assert (await asyncio.wrap_future(run.future)).text == "ab"
+            assert [count for _, count in banners(case)][-1] == 2
+            store.open.set()
+            await asyncio.sleep(RETRY_S * 2)
+            assert case.session.view.storage.waiting_count == 0
+            assert (await case.kinds())[-2:] == ["message", "run_ended"]
+            await stored_is_live(case)
+
+    in_virtual_time(live)
+
+
+async def stored_is_live(case: Case) -> None:
+    journal = Journal.of(await case.records())
+    assert view_of(journal, journal.leaf).chat == case.session.view.chat
+    assert journal.open_run is None

@@ -49,6 +49,7 @@ from agent_widget.view.history import view_of
 from agent_widget.view.model import SessionView
 
 OWNER = Owner(1, "test", "one")
+KINDS = ("text", "text", "empty", "look", "change", "both", "linger", "fail", "cut")
 FOLDED = (
     "chat",
     "phase",
@@ -336,11 +337,12 @@ class SessionMachine(RuleBasedStateMachine):
     # --- the model and the tools -------------------------------------------------------------
 
     @precondition(lambda self: self.model.pending is not None)
-    @rule(kind=st.sampled_from(["text", "text", "look", "change", "both", "linger", "fail", "cut"]))
+    @rule(kind=st.sampled_from(KINDS))
     def answer(self, kind: str) -> None:
         pending = self.model.pending
         assert pending is not None
-        words: list[ModelEvent] = [TextChunk(f"words {next(self.numbers)}")]
+        said = "\n" if kind == "empty" else f"words {next(self.numbers)}"
+        words: list[ModelEvent] = [TextChunk(said)]
         named = {"both": ["look", "change"], "linger": ["linger", "look"]}
         calls = named.get(kind, [kind] if kind in ("look", "change") else [])
         asked = [call(name, id=f"call-{next(self.numbers)}") for name in calls]

@@ -169,14 +169,6 @@ def test_a_hundred_parallel_schedules_exceed_the_cap_by_at_most_one_call() -> No
 # --- limits of a run ---------------------------------------------------------------------------
 
 
-def test_a_run_ends_at_its_steps_or_its_seconds_whichever_comes_first() -> None:
-    limits = RunLimits(max_steps=3, max_seconds=1.5)
-    assert limits.reached(steps=2, seconds=1.4) is None
-    assert limits.reached(steps=3, seconds=9) == "max_steps"
-    assert limits.reached(steps=2, seconds=1.5) == "max_seconds"
-    assert RunLimits().reached(steps=10**6, seconds=1e9) is None
-
-
 @pytest.mark.parametrize("bad", [{"max_steps": 0}, {"max_seconds": 0}, {"max_seconds": "9"}])
 def test_a_limit_that_makes_no_sense_is_refused(bad: Any) -> None:
     with pytest.raises(InvalidOptions, match=next(iter(bad))):

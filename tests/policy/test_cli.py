@@ -69,17 +69,26 @@ def test_commands_of_a_file_get_a_line_each(
     assert verdicts == ["allow", "deny", "ask", "ask"]
 
 
-@pytest.mark.parametrize("content", [None, b"", b"{", b"\xff\xfe", b"[]"])
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[]"])
 def test_rules_that_cannot_be_read_are_told_and_everything_asks(
-    content: bytes | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "settings.json"
-    if content is not None:
-        path.write_bytes(content)
+    path.write_bytes(content)
     assert main(["permit", "--rules", str(path), "--", "ls"]) == 0
     said = capsys.readouterr()
     assert said.out.startswith("ask  rule *")
     assert "Everything asks." in said.err
+
+
+@pytest.mark.parametrize("name", ["missing.json", "."])
+def test_without_a_file_of_rules_nothing_is_judged(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["permit", "--rules", str(tmp_path / name), "--", "ls"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "cannot be read" in said.err
 
 
 def test_a_malformed_rule_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

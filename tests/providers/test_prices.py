@@ -12,6 +12,7 @@ import pytest
 from agent_widget.core.errors import InvalidOptions
 from agent_widget.core.usage import Cost, Usage
 from agent_widget.providers.prices import FREE, PriceList, TokenPrices
+from agent_widget.view.model import UsageView
 
 AT_MS = 1_793_000_000_000  # autumn 2026
 OPENAI = "https://api.openai.com/v1"
@@ -85,7 +86,7 @@ def test_an_unknown_price_is_none_and_never_nothing(name: str) -> None:
     prices = PriceList()
     assert cost(Usage(10_000, 10_000), model, base_url) is None
     assert prices.currency(model, base_url=base_url, at_ms=AT_MS) is None
-    assert prices.saved(Usage(1, 1, 1), model, base_url=base_url, at_ms=AT_MS) is None
+    assert prices.uncached_cost(Usage(1, 1, 1), model, base_url=base_url, at_ms=AT_MS) is None
 
 
 def test_a_users_price_makes_a_model_known_wherever_it_is() -> None:
@@ -105,12 +106,29 @@ def test_free_is_what_a_user_calls_free() -> None:
 def test_what_the_cache_saved_is_what_the_same_tokens_would_have_cost_more() -> None:
     prices = PriceList({"acme": ACME})
 
-    def saved(usage: Usage) -> Cost | None:
-        return prices.saved(usage, "acme", base_url=None, at_ms=AT_MS)
+    def saved(*calls: Usage) -> str | None:
+        view = UsageView()
+        for usage in calls:
+            kinds = (
+                usage.input_tokens,
+                usage.output_tokens,
+                usage.cache_read_tokens,
+                usage.cache_write_tokens,
+            )
+            cost = prices.cost(usage, "acme", base_url=None, at_ms=AT_MS)
+            uncached = prices.uncached_cost(usage, "acme", base_url=None, at_ms=AT_MS)
+            assert cost is not None
+            assert uncached is not None
+            view = view.plus(kinds, f"{cost.amount:f}", "USD", f"{uncached.amount:f}")
+        return view.saved
 
-    assert saved(Usage(4_000, 1_000, 16_000)) == Cost(Decimal("0.0144"))
-    assert saved(Usage(4_000, 1_000)) == Cost(Decimal(0))
-    assert saved(Usage(0, 0, 0, 1_000_000)) == Cost(Decimal(0))
+    read, written = Usage(4_000, 1_000, 16_000), Usage(0, 0, 0, 1_000)
+    assert Decimal(saved(read) or 0) == Decimal("0.0144")
+    assert saved(Usage(4_000, 1_000)) is None
+    assert saved(written) is None
+    assert Decimal(saved(written, read) or 0) == Decimal("0.01415")  # what writing cost is off it
+    unpriced = UsageView().plus((1, 1, 9, 0), None, None)
+    assert unpriced.saved is None
 
 
 def test_a_long_prompt_is_paid_by_the_rate_for_long_prompts() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_widget.core.errors import InvalidOptions
+from agent_widget.store.base import StoreError
 from agent_widget.store.jsonl import JsonlStore
 from agent_widget.store.memory import MemoryStore
 from agent_widget.store.sql import SqlStore
@@ -70,6 +72,19 @@ def test_a_postgresql_url_means_its_database(scheme: str) -> None:
     store = open_store(f"{scheme}://user:s3cret@db.example:5433/chats")
     assert isinstance(store, SqlStore)
     assert store.label == "PostgreSQL database chats on db.example:5433"
+
+
+@pytest.mark.anyio
+async def test_a_server_that_is_not_there_is_told_with_what_to_do() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    store = open_store(f"postgresql://user:s3cret@127.0.0.1:{port}/chats")
+    with pytest.raises(StoreError) as caught:
+        await store.list()
+    await store.aclose()
+    assert "refused" in caught.value.message
+    assert caught.value.advice == "Start the server, or check host and port of the URL."
+    assert "s3cret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

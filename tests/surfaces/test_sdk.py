@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from agent_widget import (
     tool,
 )
 from agent_widget.core.errors import InvalidOptions
+from agent_widget.policy.hooks import python_hook
+from agent_widget.surfaces.sdk import Counters
 from agent_widget.testing.doubles import Gate, ScriptedModel, Step, call, text
 
 pytestmark = pytest.mark.anyio
@@ -177,3 +180,39 @@ async def test_a_query_says_why_it_failed() -> None:
     assert result.reason == "error"
     assert result.error is not None
     assert "no step" in result.error.message
+
+
+async def test_a_signal_closes_a_session_and_ends_what_runs_in_it() -> None:
+    gate, signal = Gate(), asyncio.Event()
+    chat = await create_session(ScriptedModel([[text("half"), gate]]), signal=signal)
+    run = await chat.send("hi")
+    await gate.reached.wait()
+    stream = chat.events()
+    signal.set()
+    types = [event.type async for event in stream]
+    assert (await run).reason == "closed"
+    assert types[-1] == "session.ended"
+    with pytest.raises(SessionError, match="closed"):
+        await chat.send("more")
+
+
+async def test_a_query_tells_no_hooks_and_runs_none_of_the_project_whatever_it_is_told(
+    tmp_path: Path,
+) -> None:
+    marker, settings = tmp_path / "marker", tmp_path / ".agent_widget/settings.json"
+    settings.parent.mkdir()
+    entry = {"command": f"touch {marker}"}
+    settings.write_text(json.dumps({"hooks": {"before_run": [entry]}}))
+    heard: list[str] = []
+    hook = python_hook("before_run", lambda happening: heard.append(str(happening["event"])))
+    options: Any = {"workspace": tmp_path, "hooks": [hook], "trust_project_hooks": True}
+    asked = query("hi", ScriptedModel([[text("a")]]), **options)
+    types = [event.type async for event in asked]
+    assert (heard, marker.exists()) == (["before_run"], False)
+    assert not any(name.startswith("hook.") for name in types)
+    assert (await asked.result()).counters == Counters(1, 0, 1)
+    async with await create_session(ScriptedModel([[text("a")]]), **options) as chat:
+        stream = chat.events()
+        await chat.ask("hi")
+    assert any([event.type == "hook.completed" async for event in stream])
+    assert marker.exists()

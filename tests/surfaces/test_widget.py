@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +14,9 @@ import pytest
 
 from agent_widget import Agent, AgentWidget, Judgement, Question, SessionError, tool
 from agent_widget.core.errors import InvalidOptions
+from agent_widget.policy.hooks import python_hook
 from agent_widget.testing.doubles import Gate, ScriptedModel, Step, call, text
+from agent_widget.view.schema import view_to_wire
 
 Open = Callable[..., AgentWidget]
 
@@ -358,3 +361,42 @@ chat.send("count slowly to 500")
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
+def notices(widget: AgentWidget) -> list[str]:
+    return [notice.message for notice in widget.session.view.notices]
+
+
+def test_what_waits_for_trust_in_a_project_is_told_once_in_a_kernel_and_again_when_it_changes(
+    chat: Open, tmp_path: Path
+) -> None:
+    settings = tmp_path / ".agent_widget/settings.json"
+    settings.parent.mkdir()
+    told: list[bool] = []
+    for command in ("true", "true", "false"):
+        settings.write_text(json.dumps({"hooks": {"before_tool": [{"command": command}]}}))
+        widget = chat(ScriptedModel([]), workspace=tmp_path)
+        told.append(any("is not trusted" in text for text in notices(widget)))
+    assert told == [True, False, True]
+
+
+def test_rules_of_code_that_name_no_tool_are_told(chat: Open) -> None:
+    rules = {"allow": ["run_pyton", "change", "bash(git status)"], "deny": ["run_*"]}
+    widget = chat(ScriptedModel([]), tools=[change], permission={"rules": rules})
+    [said] = notices(widget)
+    assert "run_pyton" in said
+    assert said.endswith("Did you mean run_python?")
+
+
+def test_the_card_of_a_call_says_who_refused_it(chat: Open) -> None:
+    hook = python_hook("before_tool", lambda _: {"decision": "deny", "reason": "Not today."})
+    steps: list[Step] = [[call("change", {"name": "x"})], [text("Well.")]]
+    refusals = []
+    for options in ({"hooks": [hook]}, {"ask_user": lambda _: False}):
+        widget = chat(ScriptedModel(steps), tools=[change], **options)
+        widget.ask("go", timeout_s=10)
+        [part] = view_to_wire(widget.session.view)["messages"]["items"][1]["parts"]
+        assert part["type"] == "tool"
+        refusals.append(part["refusal"])
+        assert part["error"] is not None
+    assert refusals == ["blocked", "denied"]

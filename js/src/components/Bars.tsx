@@ -1,10 +1,12 @@
 // What stands between header and conversation: the model's notice, the connection, the storage.
 
 import type { VNode } from "preact";
-import type { SessionView, Storage } from "../protocol";
+import { useState } from "preact/hooks";
+import type { CommandName, SessionView, Storage } from "../protocol";
 import type { Session } from "../session";
 import { visible } from "../text/escapes";
-import { CONNECTIONS, unended } from "../words";
+import { useTools } from "../ui-state";
+import { CONNECTIONS, refusalInWords, unended } from "../words";
 import { Info, Spinner, Unplugged, Warning } from "./Icons";
 
 export function Bars(props: { session: Session; view: SessionView; live: boolean }): VNode {
@@ -41,12 +43,33 @@ function StorageBars({ storage: { trouble, read_only } }: { storage: Storage }):
           </span>
         </p>
       )}
-      {read_only !== null && (
-        <p class="connection saved" role="status">
-          <Info />
-          <span dir="auto">Read-only here: {visible(read_only)}</span>
-        </p>
-      )}
+      {read_only !== null && <ReadOnly reason={read_only} />}
     </>
+  );
+}
+
+/** Why this can only be read, and the ways to go on. */
+function ReadOnly({ reason }: { reason: string }): VNode {
+  const tools = useTools();
+  const [refusal, setRefusal] = useState("");
+  const button = (name: CommandName, label: string): VNode => (
+    <button
+      type="button"
+      class="quiet-button"
+      onClick={async () => {
+        const outcome = await tools.command(name);
+        setRefusal(outcome.ok ? "" : refusalInWords(outcome.code, outcome.message));
+      }}
+    >
+      {label}
+    </button>
+  );
+  return (
+    <p class="connection saved" role="status">
+      <Info />
+      <span dir="auto">{visible(refusal || `Read-only here: ${reason}`)}</span>
+      {button("take_over", "Take over")}
+      {button("fork", "Fork")}
+    </p>
   );
 }

@@ -6,27 +6,30 @@ import { useTools } from "../ui-state";
 import { countInWords, refusalInWords, statusInWords, storageInWords } from "../words";
 import { Check, Cross, Hand, More, Spinner, Warning } from "./Icons";
 
-const money = (amount: string, currency: string): string =>
-  new Intl.NumberFormat(undefined, {
-    style: "currency",
-    currency,
-    maximumSignificantDigits: 2,
-  }).format(Number(amount));
+/** "$1.20", with enough digits for small sums: "$0.0034"; empty for nothing, and what is not known. */
+const money = (amount: string | null, currency: string | null): string => {
+  const sum = Number(amount);
+  if (!(sum > 0) || !currency) return "";
+  const digits = sum < 0.1 ? { maximumSignificantDigits: 2 } : {};
+  return new Intl.NumberFormat(undefined, { style: "currency", currency, ...digits }).format(sum);
+};
 
 function UsageLine({ usage }: { usage: Usage }): VNode {
   const { output_tokens, cached_tokens, requests } = usage;
   const input = usage.input_tokens + cached_tokens;
-  // Nothing where not all of it is known, and nothing for what is free.
-  const cost = Number(usage.cost) > 0 && usage.currency ? money(usage.cost!, usage.currency) : "";
+  const cost = money(usage.cost, usage.currency);
+  const saving = money(usage.saved, usage.currency);
+  const saved = saving && ` · ${saving} saved`;
   const share = usage.context_window
     ? ` · ${Math.round((100 * usage.context_tokens!) / usage.context_window)} % of context`
     : "";
-  const whole = `${input} input tokens (${cached_tokens} from the cache), ${output_tokens} output tokens, ${requests} requests${cost && `, ${cost}`}${share}`;
+  const whole = `${input} input tokens (${cached_tokens} from the cache), ${output_tokens} output tokens, ${requests} requests${cost && `, ${cost}`}${saved}${share}`;
   return (
     <span class="usage" title={whole}>
       <span class="sr">{whole}</span>
       <span aria-hidden="true">
         {countInWords(input)} in · {countInWords(output_tokens)} out{cost && ` · ${cost}`}
+        {saved}
         {share}
       </span>
     </span>

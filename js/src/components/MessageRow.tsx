@@ -59,6 +59,7 @@ export const MessageRow = memo((props: RowProps): VNode | null => {
     return message.note.is_shown ? <NoteView message={message} kind={message.note.kind} /> : null;
   }
   const last = message.parts.length - 1;
+  if (last < 0 && !growing && !message.mark) return null; // all of it was taken back
   return (
     <article
       class={`msg ${message.role}`}

@@ -121,12 +121,25 @@ test("while a run is under way nothing can be made to branch", async () => {
 test("a session that is read-only here can be read, not changed, and says why", async () => {
   const storage = { label: "chats.db", is_durable: true, trouble: null, read_only: "It is open." };
   const m = await mounted(chat({ storage, name: "Penguins" }));
-  expect(m.find(".connection").textContent).toBe("Read-only here: It is open.");
+  expect(m.find(".connection span").textContent).toBe("Read-only here: It is open.");
   expect(m.find(".header").textContent).toMatch(/^Penguins.*Kept in chats\.db/);
   expect(area(m).readOnly).toBe(true);
   expect(m.find(".composer-hint").textContent).toBe("This chat can only be read here.");
   expect(m.find(".send").ariaDisabled).toBe("true");
   expect(pencil(m)).toBeNull();
+});
+
+test("a read-only session can be taken over or forked, and the kernel's refusal is read", async () => {
+  const storage = { label: "chats.db", is_durable: true, trouble: null, read_only: "It is open." };
+  const m = await mounted(chat({ storage }));
+  for (const name of ["take_over", "fork"]) {
+    m.all(".connection button")[name === "fork" ? 1 : 0]!.click();
+    await frames(2);
+    expect(m.model.commands(name)).toHaveLength(1);
+  }
+  m.model.reply({ ok: false, code: "SESSION_IN_USE", message: "Process 7 has it." });
+  await frames(2);
+  expect(m.find(".connection span").textContent).toBe("Process 7 has it.");
 });
 
 test("records that cannot be written are told about until they are", async () => {

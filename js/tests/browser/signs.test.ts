@@ -139,3 +139,28 @@ test("the card stays inside a narrow and low view, whatever is open in it", asyn
     await frames(2);
   }
 });
+
+test("sums of money have the digits that tell them, and none where there is nothing to tell", async () => {
+  const usage = (cost: string | null, saved: string | null) =>
+    view([message("a", [tool({ state: "done" })])], {
+      usage: {
+        input_tokens: 10,
+        output_tokens: 2,
+        cached_tokens: 0,
+        requests: 1,
+        cost,
+        saved,
+        currency: "USD",
+        context_tokens: null,
+        context_window: null,
+      },
+    });
+  const shown = async (cost: string | null, saved: string | null) => {
+    const m = await mounted(usage(cost, saved));
+    return m.find(".usage [aria-hidden]").textContent.split(" · ").slice(2);
+  };
+  expect(await shown("1.2", "12.3456")).toEqual(["$1.20", "$12.35 saved"]);
+  expect(await shown("0.0034216", null)).toEqual(["$0.0034"]);
+  expect(await shown("0", null)).toEqual([]);
+  expect(await shown(null, null)).toEqual([]);
+});

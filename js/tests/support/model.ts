@@ -67,6 +67,7 @@ export const tool = (fields: Partial<ToolPart> = {}): ToolPart => ({
   duration_ms: null,
   is_edited: false,
   stop: null,
+  refusal: null,
   agent: null,
   ...fields,
 });

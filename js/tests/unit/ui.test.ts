@@ -155,6 +155,8 @@ test("a card says how its call took a Stop, and its message where that says more
   ]);
   const later = "of a later version" as "stopped";
   expect(callStateInWords(tool({ state: "cancelled", stop: later }))).toBe("Cancelled");
+  expect(callStateInWords(tool({ state: "cancelled", refusal: "denied" }))).toBe("Denied");
+  expect(callStateInWords(tool({ state: "error", refusal: "blocked" }))).toBe("Blocked");
   const error = { code: "cancelled", message: "It finished anyway. Its output:" };
   const output = [{ type: "text" as const, text: "done" }];
   expect(untold(tool({ error, output, stop: "finished" }))).toBe("");
