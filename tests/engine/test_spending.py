@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import random
+
 import pytest
 
 from agent_widget import tool
 from agent_widget.core.journal import Journal
+from agent_widget.engine.spending import BudgetExceeded, RunPurse, Spending
 from agent_widget.engine.subagents import Agent
 from agent_widget.policy.budget import Budget
 from agent_widget.providers.base import Usage
@@ -14,6 +19,7 @@ from agent_widget.store.memory import MemoryStore
 from agent_widget.testing.doubles import ScriptedModel, Step, call, end, text
 from agent_widget.view.history import view_of
 from tests.engine.support import opened
+from tests.support.virtualtime import VirtualTimeLoop
 
 pytestmark = pytest.mark.anyio
 
@@ -115,3 +121,38 @@ async def test_a_session_that_is_opened_again_may_be_retried_for_its_budget_is_n
         session_id = case.session.session_id
     async with opened(calls(1), [look], store=store, session_id=session_id, opening=2) as case:
         assert not case.session.view.is_spent
+
+
+async def overshoot(seed: int) -> tuple[int, int]:
+    """``(tokens over the cap, size of the largest call)`` of helpers that call side by side."""
+    rng, model = random.Random(seed), ScriptedModel([])
+    cap, sizes = rng.randint(50, 400), [0]
+    spending = Spending(Budget(max_total_tokens=cap), PRICES, lambda: 0)
+    purse = RunPurse(spending)
+
+    async def one_call() -> None:
+        async with purse.call(model, "helper", lambda _event: None) as counted:
+            size = rng.randint(1, 90)
+            sizes.append(size)
+            counted.size_chars = size * 4
+            await asyncio.sleep(rng.random())
+            counted.is_answered, counted.usage = True, Usage(size - size // 3, size // 3)
+
+    async def helper() -> None:
+        while True:
+            work = asyncio.create_task(one_call())
+            await asyncio.wait({work}, timeout=rng.choice([0.3, 9.0]))
+            work.cancel()  # some are cut off, and what they have said by then counts
+            with contextlib.suppress(asyncio.CancelledError):
+                await work
+
+    helpers = [asyncio.create_task(helper()) for _ in range(rng.randint(2, 8))]
+    ended = await asyncio.wait_for(asyncio.gather(*helpers, return_exceptions=True), 9_999)
+    assert all(isinstance(each, BudgetExceeded) for each in ended)
+    return spending.ledger.total.usage.total_tokens - cap, max(sizes)
+
+
+def test_a_hundred_schedules_of_helpers_exceed_the_cap_by_at_most_one_call() -> None:
+    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+        over = [runner.run(overshoot(seed)) for seed in range(100)]
+    assert all(0 <= tokens < largest for tokens, largest in over)

@@ -18,6 +18,9 @@ from agent_widget.core.errors import ModelError, ToolFailure
 from agent_widget.core.events import Todo
 from agent_widget.core.eventwire import event_to_wire
 from agent_widget.core.usage import Usage
+from agent_widget.engine.hooks import Hooks
+from agent_widget.policy.hooks import python_hook
+from agent_widget.providers.prices import PriceList
 from agent_widget.testing.doubles import Gate, Step, call, end, reasoning, text
 from agent_widget.tools.base import ToolContext
 from tests.engine.support import Case, opened
@@ -104,6 +107,23 @@ async def endings(case: Case) -> None:
     await case.retry()
 
 
+async def silence(case: Case) -> None:
+    await case.send("say something")
+
+
+async def hooks(case: Case) -> None:
+    await case.send("change things")
+
+
+def _hooks() -> Hooks:
+    def guard(happening: Mapping[str, Any]) -> object:
+        if happening["args"] == {"name": "a"}:
+            return {"decision": "deny", "reason": "Not a."}
+        return None
+
+    return Hooks([python_hook("before_tool", guard), python_hook("after_run", lambda _: None)])
+
+
 GATES: dict[str, Gate] = {}
 
 
@@ -165,6 +185,20 @@ def _scripts() -> dict[str, tuple[Play, list[Step], dict[str, Any]]]:
                 [text("whole")],
             ],
             {},
+        ),
+        "silence": (
+            silence,
+            [[text(" "), reasoning("hm")], [], [text("Here."), end("stop", Usage(9, 1))]],
+            {"prices": PriceList({"scripted": {"input_mtok": 1, "output_mtok": 2}})},
+        ),
+        "hooks": (
+            hooks,
+            [
+                [call("change", {"name": "a"}, id="c1")],
+                [call("change", {"name": "b"}, id="c2")],
+                [text("Done.")],
+            ],
+            {"tools": [change], "permission": {"mode": "allow_all"}, "hooks": _hooks()},
         ),
     }
 
