@@ -69,9 +69,10 @@ def _text(event: MsgTextDelta) -> tuple[Action, ...]:
 
 
 def _block_end(event: BlockEnd) -> tuple[Action, ...]:
-    if event.block_type != "thinking" or not event.text:
+    if event.block_type != "thinking" or not (event.text or event.data):
         return NOTHING
-    return (ApplyPart(Reasoning(event.message_id, event.text), event.agent_id),)
+    thought = Reasoning(event.message_id, event.text or "", event.data)
+    return (ApplyPart(thought, event.agent_id),)
 
 
 def _proposed(event: ToolProposed) -> tuple[Action, ...]:

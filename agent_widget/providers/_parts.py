@@ -27,6 +27,8 @@ _CANCELLED: Final = re.compile(
 )
 """How the engine begins the message of a cancellation; what follows are the user's words."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_SHORT_ID: Final = re.compile(r"[A-Za-z0-9]{9}")
+_LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _KINDS: Final = {
     "text": "text",
@@ -45,6 +47,14 @@ def sendable(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+def link(title: str, url: str) -> str:
+    """``[title](url)`` as Markdown; empty where ``url`` is not one of the web."""
+    if not re.match(r"https?://[^\s/]", url) or re.search(r"[\s<>]", url):
+        return ""
+    title = " ".join(re.sub(r"[\[\]\\`<>]", " ", sendable(title)).split()) or url
+    return f"[{title}]({sendable(url).replace('(', '%28').replace(')', '%29')})"
 
 
 def json_text(value: Any) -> str:
@@ -85,6 +95,18 @@ def call_id(stored: str) -> str:
         return stored
     digest = hashlib.blake2b(stored.encode("utf-8", "surrogatepass"), digest_size=16)
     return f"call_{digest.hexdigest()}"
+
+
+def short_id(stored: str) -> str:
+    """An id of nine letters and digits, derived from ``stored``; itself where it is one."""
+    if _SHORT_ID.fullmatch(stored):
+        return stored
+    digest = hashlib.blake2b(stored.encode("utf-8", "surrogatepass"), digest_size=8)
+    number, letters = int.from_bytes(digest.digest()), ""
+    for _ in range(9):
+        number, rest = divmod(number, len(_LETTERS))
+        letters += _LETTERS[rest]
+    return letters
 
 
 def tool_name(stored: str) -> str:

@@ -17,6 +17,9 @@ from ..core.usage import Usage as Usage  # noqa: PLC0414  # part of this contrac
 StopReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "other"]
 
 
+ThinkingLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh"]
+
+
 class ToolSpec(Struct, frozen=True):
     """A tool as the model sees it; ``parameters`` is a JSON Schema of type object."""
 
@@ -29,12 +32,14 @@ class ModelRequest(Struct, frozen=True):
     """One model call.
 
     ``messages`` is the conversation as stored; the provider builds a request from it that the
-    server accepts (every call answered, no empty text) and never edits it.
+    server accepts (every call answered, no empty text) and never edits it. ``thinking`` is how
+    much the model should think; None leaves that to the server.
     """
 
     messages: Conversation
     system: str | None = None
     tools: tuple[ToolSpec, ...] = ()
+    thinking: ThinkingLevel | None = None
 
 
 class TextChunk(Struct, frozen=True):
@@ -47,6 +52,15 @@ class ReasoningChunk(Struct, frozen=True):
     """More reasoning text."""
 
     text: str
+
+
+class ReasoningData(Struct, frozen=True):
+    """What the server wants back of the reasoning before it, byte-exact, which ends with it.
+
+    Without reasoning text before it, it is a block of its own, of which nothing can be shown.
+    """
+
+    data: dict[str, Any]
 
 
 class CallProgress(Struct, frozen=True):
@@ -74,6 +88,18 @@ class CallReady(Struct, frozen=True):
     problem: str | None = None
 
 
+class ServerCall(Struct, frozen=True):
+    """A call that the server itself has run: shown like any other, never run here.
+
+    ``output`` is a stored ``ToolOutput``: ``{"content": [block, …], "isError": bool}``.
+    """
+
+    id: str
+    name: str
+    args: Any
+    output: dict[str, Any]
+
+
 class StepEnd(Struct, frozen=True):
     """The last event of a stream that ended properly.
 
@@ -86,7 +112,9 @@ class StepEnd(Struct, frozen=True):
     detail: str | None = None
 
 
-ModelEvent: TypeAlias = TextChunk | ReasoningChunk | CallProgress | CallReady | StepEnd
+ModelEvent: TypeAlias = (
+    TextChunk | ReasoningChunk | ReasoningData | CallProgress | CallReady | ServerCall | StepEnd
+)
 
 
 class ModelInfo(Struct, frozen=True):
@@ -94,7 +122,8 @@ class ModelInfo(Struct, frozen=True):
 
     ``label`` is short (``"openai:gpt-5"``); ``notice`` one line with the way out when this is not
     the model one would expect (the offline model), else None. ``base_url`` is its server, by which
-    its price is known.
+    its price is known. ``thinking_levels`` are those it can be asked for, least first; none where
+    it does not think.
     """
 
     provider: str
@@ -103,6 +132,7 @@ class ModelInfo(Struct, frozen=True):
     offline: bool = False
     notice: str | None = None
     base_url: str | None = None
+    thinking_levels: tuple[str, ...] = ()
 
 
 @runtime_checkable
