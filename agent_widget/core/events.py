@@ -446,7 +446,7 @@ class BlockEnd(Event, frozen=True, kw_only=True):
     index: int
     block_type: BlockType
     text: str | None = None
-    data: dict[str, Json] | None = None
+    data: Json = None
 
 
 class MsgRetracted(Event, frozen=True, kw_only=True):

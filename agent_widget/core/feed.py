@@ -69,9 +69,10 @@ def _text(event: MsgTextDelta) -> tuple[Action, ...]:
 
 
 def _block_end(event: BlockEnd) -> tuple[Action, ...]:
-    if event.block_type != "thinking" or not (event.text or event.data):
+    data = event.data if isinstance(event.data, dict) else None
+    if event.block_type != "thinking" or not (event.text or data):
         return NOTHING
-    thought = Reasoning(event.message_id, event.text or "", event.data)
+    thought = Reasoning(event.message_id, event.text or "", data)
     return (ApplyPart(thought, event.agent_id),)
 
 

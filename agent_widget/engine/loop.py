@@ -35,8 +35,8 @@ from ..providers.base import (
 )
 from .hooks import HOOK_BLOCKED, Blocked
 from .ports import Ports, Toolset, system_text
-from .spending import CountedCall, usage_event
 from .served import served_call, store_served
+from .spending import CountedCall, usage_event
 from .toolrun import ProposedCall, propose, tool_batch
 
 LIMITS: Final = LoopLimits()

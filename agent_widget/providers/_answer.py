@@ -21,7 +21,7 @@ from .base import (
     Usage,
 )
 
-MAX_ANSWER_CHARS: Final = 16 * 1024 * 1024
+MAX_ANSWER_CHARS: Final = 8 * 1024 * 1024
 """Text, reasoning and arguments of one answer together."""
 MAX_PARTS: Final = 1_000
 """Calls, and as many blocks of reasoning, in one answer."""

@@ -1,4 +1,4 @@
-"""The body of an Anthropic Messages request, built from cached blocks of a repaired conversation."""
+"""The body of an Anthropic Messages request, of cached blocks of a repaired conversation."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def build_request(
     body["stream"] = True
     if request.system is not None and request.system.strip():
         body["system"] = [{"type": "text", "text": sendable(request.system), **mark}]
-    tools = [_wire_tool(tool) for tool in request.tools]
+    tools: list[Mapping[str, Any]] = [_wire_tool(tool) for tool in request.tools]
     if not tools and any(turn.has_calls for turn in turns):
         tools = [*_tools_once_there(request.messages)]
         body["tool_choice"] = {"type": "none"}

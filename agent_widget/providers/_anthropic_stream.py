@@ -131,6 +131,7 @@ class AnthropicAnswer:
     def _begin(self, at: int, start: Mapping[str, Any], size_bytes: int) -> None:
         kind = text_in(start, "type")
         self._open[at] = _Block(kind, start)
+        self._parts.hold(size_bytes)
         if kind == "text":
             self._parts.say(start.get("text"))
             self._cite(self._open[at], list_in(start, "citations"))
@@ -140,8 +141,6 @@ class AnthropicAnswer:
             given = start.get("input") or None
             call = {"name": start.get("name"), "arguments": given}
             self._parts.call({"index": at, "id": start.get("id"), "function": call})
-        else:
-            self._parts.hold(size_bytes)
 
     def _grow(self, at: int, delta: Mapping[str, Any], size_bytes: int) -> None:
         kind = text_in(delta, "type")

@@ -5,6 +5,3 @@ from typing import Final
 KEY_VARIABLE: Final = "OPENAI_API_KEY"
 URL_VARIABLE: Final = "OPENAI_BASE_URL"
 OPENAI_URL: Final = "https://api.openai.com/v1"
-ANTHROPIC_KEY_VARIABLE: Final = "ANTHROPIC_API_KEY"
-ANTHROPIC_URL_VARIABLE: Final = "ANTHROPIC_BASE_URL"
-ANTHROPIC_URL: Final = "https://api.anthropic.com/v1"

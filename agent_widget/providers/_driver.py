@@ -16,6 +16,7 @@ from ._answer import MAX_ANSWER_CHARS, Answer, AnswerTooLong, ReportedError
 from ._defaults import KEY_VARIABLE
 from ._http import (
     MAX_ERROR_BODY_BYTES,
+    Reply,
     endpoint,
     host_and_port,
     place,
@@ -30,6 +31,7 @@ from ._parts import sendable
 from ._secret import ApiKey, Credentials, Grant
 from ._sse import MAX_EVENT_BYTES, EventReader, EventTooLarge
 from .base import ModelEvent, ModelInfo, ModelRequest
+from .presets import Preset
 
 TIMEOUT_S: Final = 300.0
 """The longest silence of a server: local models read a long prompt before they say anything."""
@@ -61,19 +63,18 @@ class HttpModel:
     def __init__(
         self,
         *,
-        base_url: str,
+        base_url: str | None,
         api_key: ApiKey,
         headers: Mapping[str, str] | None,
         timeout_s: float,
         client: httpx.AsyncClient | None,
-        key_header: str = "authorization",
-        key_variable: str = KEY_VARIABLE,
+        preset: Preset,
     ) -> None:
         if not timeout_s > 0:
             raise InvalidOptions(f"timeout_s must be more than 0, not {timeout_s!r}.")
-        self._url = endpoint(base_url, self.path)
-        self._credentials = Credentials(api_key, headers, key_header)
-        self._key_variable = key_variable
+        self._url = endpoint(preset.base_url if base_url is None else base_url, self.path)
+        self._credentials = Credentials(api_key, headers, preset.key_header)
+        self._preset = preset
         self._timeouts = timeouts(timeout_s)
         self._client = httpx.AsyncClient() if client is None else client
         self._owns_client = client is None
@@ -81,6 +82,15 @@ class HttpModel:
     @property
     def info(self) -> ModelInfo:
         raise NotImplementedError
+
+    def _info(self, wire: str, name: str, levels: tuple[str, ...]) -> ModelInfo:
+        """What a person sees; a server of one's own is named by its address."""
+        known = self._preset.base_url
+        is_known = known is not None and self._url.host == httpx.URL(known).host
+        label = f"{self._preset.name}:{name}"
+        if not (is_known or self._preset.base_url is None):
+            label = f"{name} at {host_and_port(self._url)}"
+        return ModelInfo(wire, name, label, base_url=str(self._url), thinking_levels=levels)
 
     def _body(self, request: ModelRequest) -> bytes:
         """The JSON body of ``request``."""
@@ -100,33 +110,21 @@ class HttpModel:
         holds the arguments so far.
         """
         grant = await self._credentials.current()
-        body = self._body(request)
         answer = self._new_answer()
         failure = self._closed()
         if failure is None:
             try:
-                response = await self._open(body, grant)
-                try:
-                    failure = await self._refusal(response, grant)
-                    digests = _refused_images(failure, request)
-                    if digests and self._forget_images(digests):
-                        await response.aclose()
-                        response = await self._open(self._body(request), grant)
-                        failure = await self._refusal(response, grant)
-                    if failure is None:
-                        async with aclosing(_news(response, answer)) as news:
-                            async for events in news:
-                                for event in events:
-                                    yield event
-                        failure = self._shortcoming(answer, response)
-                finally:
-                    await response.aclose()
+                async with aclosing(self._exchange(request, grant, answer)) as exchange:
+                    async for events in exchange:
+                        for event in events:
+                            yield event
+            except ModelError as error:
+                failure = error
             except httpx.HTTPError as error:
                 # What breaks after the last word does not matter.
                 failure = None if answer.is_over else transport_error(error, self._url, grant)
             except ReportedError as error:
-                reply = stream_reply(error.words, error.code, grant)
-                failure = self._status_error(reply)
+                failure = self._status_error(stream_reply(error.words, error.code, grant))
             except (EventTooLarge, AnswerTooLong) as error:
                 failure = _too_large(error, self._url)
         if failure is not None:
@@ -134,6 +132,37 @@ class HttpModel:
             raise failure
         for event in answer.end(_new_call_id):
             yield event
+
+    async def _exchange(
+        self, request: ModelRequest, grant: Grant, answer: Answer
+    ) -> AsyncGenerator[list[ModelEvent], None]:
+        """Ask, and read the answer into ``answer``. Raises ModelError when it is none."""
+        response = await self._accepted(request, grant)
+        try:
+            async with aclosing(_news(response, answer)) as news:
+                async for events in news:
+                    yield events
+        finally:
+            await response.aclose()
+        failure = self._shortcoming(answer, response)
+        if failure is not None:
+            raise failure
+
+    async def _accepted(self, request: ModelRequest, grant: Grant) -> httpx.Response:
+        """The response to ``request``; once more without images where those are refused."""
+        while True:
+            response = await self._open(self._body(request), grant)
+            try:
+                failure = await self._refusal(response, grant)
+            except BaseException:
+                await response.aclose()
+                raise
+            if failure is None:
+                return response
+            await response.aclose()
+            digests = _refused_images(failure, request)
+            if not (digests and self._forget_images(digests)):
+                raise failure
 
     async def aclose(self) -> None:
         """Release connections; harmless twice. A client that was passed in stays open."""
@@ -154,8 +183,9 @@ class HttpModel:
             return None
         return ModelError("network", f"The model {self.info.name!r} was closed.")
 
-    def _status_error(self, reply: Any) -> ModelError:
-        return status_error(reply, self._url, self.info.name, self._key_variable)
+    def _status_error(self, reply: Reply) -> ModelError:
+        variables = self._preset.key_variables or (KEY_VARIABLE,)
+        return status_error(reply, self._url, self.info.name, variables[0])
 
     async def _refusal(self, response: httpx.Response, grant: Grant) -> ModelError | None:
         """Why ``response`` holds no answer, or None when it may hold one."""

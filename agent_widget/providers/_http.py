@@ -117,11 +117,7 @@ _STATUS_OF_CODE: Final = (
     (("rate_limit", "quota"), 429),
     (("not_found",), 404),
     (("request_too_large",), 413),
-    (
-        ("invalid_request", "bad_request", "badrequest", "context_length", "invalid_prompt")
-        + ("invalid_image", "_policy"),
-        400,
-    ),
+    (("invalid_", "bad_request", "badrequest", "context_length", "_policy"), 400),
 )
 
 

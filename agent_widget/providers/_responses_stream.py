@@ -28,6 +28,8 @@ ENDS: Final = frozenset({"response.completed", "response.incomplete", "response.
 _log: Final = logging.getLogger(__name__)
 _THINKS: Final = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _MIMES: Final = {"png": "image/png", "webp": "image/webp", "jpeg": "image/jpeg", "gif": "image/gif"}
+_INDEX_BYTES: Final = 100
+"""About what it costs to remember an item."""
 _UNFINISHED: Final = ("in_progress", "incomplete")
 
 
@@ -61,11 +63,9 @@ class ResponsesAnswer:
         self._end: Mapping[str, Any] | None = None
         self._report = UsageReport()
         self._is_refusal = False
-        self._texts: dict[int, int] = {}
+        self._texts: set[int] = set()
         self._finished: set[int] = set()
         self._thought = False
-        self._cited: dict[str, str] = {}
-        self._said: list[str] = []
         self._readable = 0
         self._unreadable = 0
 
@@ -111,8 +111,6 @@ class ResponsesAnswer:
 
     def end(self, new_id: Callable[[], str]) -> list[ModelEvent]:
         """The last events of an answer that ``is_over``."""
-        said = "".join(self._said)
-        self._parts.cite((title, url) for url, title in self._cited.items() if url not in said)
         reason, detail = self._stop_reason()
         return self._parts.end(reason, self._report.usage, detail, new_id)
 
@@ -140,9 +138,6 @@ class ResponsesAnswer:
             self._parts.think("\n\n")
         elif kind == "response.function_call_arguments.delta":
             self._parts.call({"index": at, "function": {"arguments": data.get("delta")}})
-        elif kind == "response.output_text.annotation.added":
-            self._parts.hold(size_bytes)
-            self._cite(data.get("annotation"))
         elif kind == "response.output_item.added":
             self._begin(at, object_in(data, "item"))
         elif kind == "response.output_item.done":
@@ -151,14 +146,11 @@ class ResponsesAnswer:
             self._take_end(object_in(data, "response"), size_bytes, kind.rpartition(".")[2])
 
     def _say(self, at: int, text: object) -> None:
-        if isinstance(text, str):
-            self._texts[at] = self._texts.get(at, 0) + len(text)
-            self._said.append(text)
+        if isinstance(text, str) and text:
+            if at not in self._texts:
+                self._texts.add(at)
+                self._parts.hold(_INDEX_BYTES)
             self._parts.say(text)
-
-    def _cite(self, note: object) -> None:
-        if text_in(note, "type") == "url_citation":
-            self._cited.setdefault(text_in(note, "url"), text_in(note, "title"))
 
     def _begin(self, at: int, item: Mapping[str, Any]) -> None:
         kind = item.get("type")
@@ -173,6 +165,7 @@ class ResponsesAnswer:
         if at in self._finished or item.get("status") in _UNFINISHED:
             return
         self._finished.add(at)
+        self._parts.hold(_INDEX_BYTES)
         kind = text_in(item, "type")
         if kind == "message":
             self._finish_message(at, item)
@@ -198,8 +191,11 @@ class ResponsesAnswer:
                 self._is_refusal = self._is_refusal or text_in(part, "type") == "refusal"
                 self._say(at, text_in(part, "text") or text_in(part, "refusal"))
         for part in contents:
+            text, cited = text_in(part, "text"), dict[str, str]()
             for note in list_in(part, "annotations"):
-                self._cite(note)
+                if text_in(note, "type") == "url_citation" and text_in(note, "url") not in text:
+                    cited.setdefault(text_in(note, "url"), text_in(note, "title"))
+            self._parts.cite((title, url) for url, title in cited.items())
 
     def _take_end(
         self, response: Mapping[str, Any], size_bytes: int, status: str = "completed"

@@ -50,7 +50,9 @@ class Credentials:
     async def current(self) -> Grant:
         """Key and headers for one request. Raises ModelError when the key function fails."""
         if callable(self._key):
-            grant, problem = await asyncio.to_thread(_granted_by, self._key, self._headers, self._header)
+            grant, problem = await asyncio.to_thread(
+                _granted_by, self._key, self._headers, self._header
+            )
         else:
             grant, problem = Grant(self._key, self._headers, self._header), ""
         if grant is None:

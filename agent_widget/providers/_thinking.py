@@ -27,7 +27,10 @@ _OPENAI: Final[tuple[tuple[str, Levels], ...]] = (
 _ANTHROPIC: Final[tuple[tuple[str, Levels], ...]] = (
     (r"claude-(3-[05]|3-(opus|sonnet|haiku)|2|instant)", NO_LEVELS),
     (r"claude-(mythos|fable)", (*EFFORTS, "xhigh")),
-    (r"claude-3-7|claude-(opus|sonnet|haiku)-4($|-[015]($|-)|-\d{6})", ("off", "minimal", *EFFORTS)),
+    (
+        r"claude-3-7|claude-(opus|sonnet|haiku)-4($|-[015]($|-)|-\d{6})",
+        ("off", "minimal", *EFFORTS),
+    ),
     (r"claude-", ("off", *EFFORTS, "xhigh")),
 )
 _OTHERS: Final[tuple[tuple[str, Levels], ...]] = (

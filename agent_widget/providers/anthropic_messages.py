@@ -12,13 +12,12 @@ from msgspec.structs import replace
 from ..core.errors import InvalidOptions
 from ._anthropic_request import AnthropicOptions, build_request
 from ._anthropic_stream import AnthropicAnswer
-from ._defaults import ANTHROPIC_KEY_VARIABLE, ANTHROPIC_URL
 from ._driver import TIMEOUT_S, HttpModel, checked_extra, checked_name
 from ._history import EncodedMessages, Style, maker_of
-from ._http import host_and_port
 from ._secret import ApiKey
 from ._thinking import anthropic_levels
 from .base import ModelInfo, ModelRequest
+from .presets import ANTHROPIC, Preset
 
 VERSION: Final = "2023-06-01"
 _RESERVED: Final = ("messages", "tools", "system")
@@ -43,7 +42,7 @@ class AnthropicMessages(HttpModel):
         self,
         model: str,
         *,
-        base_url: str = ANTHROPIC_URL,
+        base_url: str | None = None,
         api_key: ApiKey = None,
         headers: Mapping[str, str] | None = None,
         timeout_s: float = TIMEOUT_S,
@@ -52,14 +51,13 @@ class AnthropicMessages(HttpModel):
         max_tokens: int | None = None,
         server_tools: Sequence[Mapping[str, Any]] = (),
         cache: bool = True,
-        key_header: str = "x-api-key",
-        key_variable: str = ANTHROPIC_KEY_VARIABLE,
+        preset: Preset = ANTHROPIC,
     ) -> None:
         name, extra = checked_name(model), checked_extra(extra_body, _RESERVED)
         if max_tokens is None:
             known = (limit for pattern, limit in _MAX_TOKENS if re.match(pattern, name))
             max_tokens = next(known, MAX_TOKENS)
-        elif not isinstance(max_tokens, int) or max_tokens < 1:
+        elif max_tokens < 1:
             raise InvalidOptions(f"max_tokens must be a whole number from 1, not {max_tokens!r}.")
         super().__init__(
             base_url=base_url,
@@ -67,8 +65,7 @@ class AnthropicMessages(HttpModel):
             headers={"anthropic-version": VERSION, **(headers or {})},
             timeout_s=timeout_s,
             client=client,
-            key_header=key_header,
-            key_variable=key_variable,
+            preset=preset,
         )
         self._options = AnthropicOptions(
             name,
@@ -83,15 +80,7 @@ class AnthropicMessages(HttpModel):
     @property
     def info(self) -> ModelInfo:
         name = self._options.model
-        is_own = self._url.host == httpx.URL(ANTHROPIC_URL).host
-        label = f"anthropic:{name}" if is_own else f"{name} at {host_and_port(self._url)}"
-        return ModelInfo(
-            "anthropic",
-            name,
-            label,
-            base_url=str(self._url),
-            thinking_levels=anthropic_levels(name),
-        )
+        return self._info("anthropic", name, anthropic_levels(name))
 
     def _body(self, request: ModelRequest) -> bytes:
         return build_request(request, self._options, self._cache)

@@ -8,15 +8,14 @@ from typing import Any, Final
 import httpx
 from msgspec.structs import replace
 
-from ._defaults import KEY_VARIABLE, OPENAI_URL
 from ._driver import TIMEOUT_S, HttpModel, checked_extra, checked_name
 from ._history import EncodedMessages, Style, maker_of
-from ._http import host_and_port
 from ._responses_request import ResponsesOptions, build_request
 from ._responses_stream import ResponsesAnswer
 from ._secret import ApiKey
 from ._thinking import openai_levels
 from .base import ModelInfo, ModelRequest
+from .presets import OPENAI, Preset
 
 _RESERVED: Final = ("input", "tools", "previous_response_id", "conversation")
 
@@ -36,16 +35,14 @@ class OpenAIResponses(HttpModel):
         self,
         model: str,
         *,
-        base_url: str = OPENAI_URL,
+        base_url: str | None = None,
         api_key: ApiKey = None,
         headers: Mapping[str, str] | None = None,
         timeout_s: float = TIMEOUT_S,
         client: httpx.AsyncClient | None = None,
         extra_body: Mapping[str, Any] | None = None,
         server_tools: Sequence[Mapping[str, Any]] = (),
-        provider: str | None = None,
-        key_header: str = "authorization",
-        key_variable: str = KEY_VARIABLE,
+        preset: Preset = OPENAI,
     ) -> None:
         name, extra = checked_name(model), checked_extra(extra_body, _RESERVED)
         super().__init__(
@@ -54,15 +51,13 @@ class OpenAIResponses(HttpModel):
             headers=headers,
             timeout_s=timeout_s,
             client=client,
-            key_header=key_header,
-            key_variable=key_variable,
+            preset=preset,
         )
-        self._provider = provider
-        is_openai = self._url.host == httpx.URL(OPENAI_URL).host
+        known = httpx.URL(preset.base_url or "").host
         self._options = ResponsesOptions(
             name,
             reasons=bool(openai_levels(name)),
-            caches=is_openai or provider == "azure",
+            caches=known in ("", self._url.host),  # others may refuse the field
             server_tools=tuple(server_tools),
             extra=extra,
             style=Style(maker_of("openai-responses", name, self._url.host)),
@@ -72,17 +67,7 @@ class OpenAIResponses(HttpModel):
     @property
     def info(self) -> ModelInfo:
         name = self._options.model
-        is_openai = self._url.host == httpx.URL(OPENAI_URL).host
-        label = f"openai:{name}" if is_openai else f"{name} at {host_and_port(self._url)}"
-        if self._provider is not None:
-            label = f"{self._provider}:{name}"
-        return ModelInfo(
-            "openai-responses",
-            name,
-            label,
-            base_url=str(self._url),
-            thinking_levels=openai_levels(name),
-        )
+        return self._info("openai-responses", name, openai_levels(name))
 
     def _body(self, request: ModelRequest) -> bytes:
         return build_request(request, self._options, self._cache)
