@@ -6,9 +6,11 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
+import msgspec
+
 from ._calls import CallCollector
 from ._http import json_error_words
-from ._parts import link, sendable
+from ._parts import link, sendable, sendable_json
 from ._sse import ServerEvent
 from .base import (
     ModelEvent,
@@ -123,7 +125,7 @@ class AnswerParts:
         """The reasoning so far ends with ``block``, which the server wants back."""
         self._opaque_parts += 1
         data = {"from": self._maker, "calls": len(self.calls), "chars": self._said_chars}
-        self._news.append(ReasoningData({**data, "block": block}))
+        self._news.append(ReasoningData({**data, "block": _encodable(block)}))
         self.separate()
 
     def call(self, fragment: object) -> None:
@@ -173,6 +175,15 @@ class AnswerParts:
             text = sendable(text)
             self._said_chars += len(text)
             self._news.append(TextChunk(text))
+
+
+def _encodable(block: dict[str, Any]) -> dict[str, Any]:
+    """``block`` byte-exact, but for halves of surrogate pairs, which nothing can carry."""
+    try:
+        msgspec.json.encode(block)
+    except UnicodeEncodeError:
+        return {sendable(key): sendable_json(value) for key, value in block.items()}
+    return block
 
 
 def loose_json(data: bytes) -> Any:

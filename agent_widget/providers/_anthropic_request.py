@@ -23,7 +23,7 @@ from ._history import (
     user_text,
     wire_pieces,
 )
-from ._parts import json_text, sendable, tool_name
+from ._parts import encoded, encoded_schema, sendable, tool_name
 from ._thinking import anthropic_fields, takes_budget
 from .base import ModelRequest, ToolSpec
 
@@ -92,14 +92,15 @@ def build_request(
 def encode_message(message: Message, id_suffix: str, options: AnthropicOptions) -> EncodedMessage:
     """``message`` for the wire; ``id_suffix`` keeps its call ids apart from those of others."""
     if message.role == "user":
-        turn = Turn("user", (_encoded(_text(user_text(message))),))
+        turn = Turn("user", (encoded(_text(user_text(message))),))
         return EncodedMessage((turn,), frozenset(), False)
     turns: list[Turn] = []
     ids: set[str] = set()
     for answer in answers_in(message, options.style, id_suffix, ids):
         blocks: list[Block] = []
         results: list[Block] = []
-        for piece in answer:
+        pieces = [p for p in answer if not isinstance(p, Thought) or _is_signed(p.block)]
+        for piece in pieces:
             match piece:
                 case Said():
                     blocks.append(_text(piece.text))
@@ -108,7 +109,7 @@ def encode_message(message: Message, id_suffix: str, options: AnthropicOptions) 
                 case Called():
                     blocks.append(_call(piece))
                     results.append(_result(piece))
-        thinks = isinstance(answer[0], Thought)
+        thinks = isinstance(pieces[0], Thought)
         turns.append(Turn("assistant", _all_encoded(blocks), thinks, bool(results)))
         if results:
             turns.append(Turn("user", _all_encoded(results)))
@@ -151,6 +152,14 @@ def _can_think(turns: list[Turn], model: str) -> bool:
     return turns[-2].begins_with_thinking
 
 
+def _is_signed(block: Mapping[str, Any]) -> bool:
+    """Whether the API takes a block of thinking back."""
+    if block.get("type") == "redacted_thinking":
+        return bool(block.get("data"))
+    is_thinking = block.get("type") == "thinking" and isinstance(block.get("thinking"), str)
+    return is_thinking and bool(block.get("signature"))
+
+
 def _text(text: str) -> Block:
     return {"type": "text", "text": text}
 
@@ -174,13 +183,10 @@ def _result(call: Called) -> Block:
 
 
 def _wire_tool(tool: ToolSpec) -> Block:
-    schema = tool.parameters
-    if schema.get("type") != "object":
-        schema = {**schema, "type": "object"}
     return {
         "name": sendable(tool.name),
         "description": sendable(tool.description),
-        "input_schema": Raw(json_text(schema).encode()),
+        "input_schema": encoded_schema(tool.parameters),
     }
 
 
@@ -191,12 +197,8 @@ def _tools_once_there(messages: Iterable[Message]) -> Iterable[Block]:
         yield {"name": name, "description": NO_LONGER_THERE, "input_schema": {"type": "object"}}
 
 
-def _encoded(block: Block) -> Raw:
-    return Raw(msgspec.json.encode(block))
-
-
 def _all_encoded(blocks: list[Block]) -> tuple[Raw, ...]:
-    return tuple(map(_encoded, blocks))
+    return tuple(map(encoded, blocks))
 
 
-_GO_ON: Final = Turn("user", (_encoded(_text(GO_ON)),))
+_GO_ON: Final = Turn("user", (encoded(_text(GO_ON)),))

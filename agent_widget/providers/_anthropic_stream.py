@@ -44,7 +44,7 @@ class _Block(Struct):
     kind: str
     start: Mapping[str, Any]
     texts: list[str] = []
-    signature: list[str] = []
+    signature: str = ""
     arguments: list[str] = []
     cited: dict[str, str] = {}
 
@@ -148,12 +148,14 @@ class AnthropicAnswer:
         if kind == "text_delta":
             self._parts.say(delta.get("text"))
         elif block is None:
-            return
+            if kind == "input_json_delta":  # before or after its block: its call lacks it else
+                text = text_in(delta, "partial_json")
+                self._parts.call({"index": at, "function": {"arguments": text}})
         elif kind == "thinking_delta":
             self._think(block, text_in(delta, "thinking"))
         elif kind == "signature_delta":
             self._parts.hold(size_bytes)
-            block.signature.append(text_in(delta, "signature"))
+            block.signature = text_in(delta, "signature")  # the whole of it
         elif kind == "citations_delta":
             self._parts.hold(size_bytes)
             self._cite(block, [delta.get("citation")])
@@ -195,7 +197,7 @@ class AnthropicAnswer:
         """Keep a block as it was; thinking without a signature is nothing that goes back."""
         whole = dict(block.start)
         if block.kind == "thinking":
-            signature = "".join(block.signature) or text_in(block.start, "signature")
+            signature = block.signature or text_in(block.start, "signature")
             if not signature:
                 return
             whole |= {"thinking": "".join(block.texts), "signature": signature}

@@ -153,13 +153,15 @@ class CallCollector:
         """All calls, each with an id of its own: the server's, else a new one."""
         used: set[str] = set()
         calls = []
+        has_strays = any(call.has_arguments and not call.name for call in self._calls)
         for call in self._calls:
             known = call.id
             while not known or known in used:
                 known = new_id()
             used.add(known)
             args, problem = call.arguments()
-            if self.marks_whole and not call.is_whole:
+            is_robbed = has_strays and not call.has_arguments
+            if is_robbed or (self.marks_whole and not call.is_whole):
                 args, problem = None, "they did not arrive completely"
             calls.append(CallReady(sendable(known), sendable(call.name), args, problem))
         return calls

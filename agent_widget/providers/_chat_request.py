@@ -23,7 +23,7 @@ from ._history import (
     user_text,
     wire_pieces,
 )
-from ._parts import arguments_text, json_text, sendable, tool_name
+from ._parts import arguments_text, encoded, encoded_schema, sendable, tool_name
 from ._thinking import Field, chat_fields
 from .base import ModelRequest, ToolSpec
 
@@ -54,11 +54,11 @@ def build_request(request: ModelRequest, options: ChatOptions, cache: EncodedMes
     """The JSON body of ``request``."""
     pieces: list[Raw] = []
     if request.system is not None and request.system.strip():
-        pieces.append(_encoded({"role": "system", "content": sendable(request.system)}))
+        pieces.append(encoded({"role": "system", "content": sendable(request.system)}))
     said, ends_well = wire_pieces(request.messages, cache, partial(encode_message, options=options))
     pieces += said
     if not ends_well:
-        pieces.append(_encoded({"role": "user", "content": GO_ON}))
+        pieces.append(encoded({"role": "user", "content": GO_ON}))
     body: dict[str, Any] = {"model": options.model, "messages": pieces, "stream": True}
     if options.includes_usage:
         body["stream_options"] = {"include_usage": True}
@@ -72,14 +72,14 @@ def build_request(request: ModelRequest, options: ChatOptions, cache: EncodedMes
 def encode_message(message: Message, id_suffix: str, options: ChatOptions) -> EncodedMessage:
     """``message`` for the wire; ``id_suffix`` keeps its call ids apart from those of others."""
     if message.role == "user":
-        piece = _encoded({"role": "user", "content": user_text(message)})
+        piece = encoded({"role": "user", "content": user_text(message)})
         return EncodedMessage((piece,), frozenset(), False)
     wire: list[WireMessage] = []
     ids: set[str] = set()
     for segment in segments(message.parts):
         wire += _wire_segment(segment, options, id_suffix, ids)
     is_last_word = bool(wire) and wire[-1]["role"] == "assistant"
-    return EncodedMessage(tuple(map(_encoded, wire)), frozenset(ids), is_last_word)
+    return EncodedMessage(tuple(map(encoded, wire)), frozenset(ids), is_last_word)
 
 
 def _wire_segment(
@@ -137,10 +137,6 @@ def _wire_tool(tool: ToolSpec) -> WireMessage:
     function = {
         "name": sendable(tool.name),
         "description": sendable(tool.description),
-        "parameters": Raw(json_text(tool.parameters).encode()),
+        "parameters": encoded_schema(tool.parameters),
     }
     return {"type": "function", "function": function}
-
-
-def _encoded(wire: WireMessage) -> Raw:
-    return Raw(msgspec.json.encode(wire))

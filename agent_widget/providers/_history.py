@@ -164,6 +164,8 @@ def _in_order(segment: list[Part], style: Style, calls_before: int, chars_before
         data = thought.data or {}
         end = max(at, _count(data.get("chars")) - chars_before)
         until = max(done, _count(data.get("calls")) - calls_before)
+        if calls[done:until]:  # no text may stand behind a call
+            end = len(text)
         found += [text[at:end], *calls[done:until], thought]
         at, done = min(end, len(text)), min(until, len(calls))
     return [*found, text[at:], *calls[done:]]

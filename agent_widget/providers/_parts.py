@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from ..core.messages import ToolPart
 
@@ -62,18 +62,34 @@ def json_text(value: Any) -> str:
     try:
         return msgspec.json.encode(value, enc_hook=repr).decode()
     except UnicodeEncodeError:
-        return msgspec.json.encode(_sendable_json(value), enc_hook=repr).decode()
+        return msgspec.json.encode(sendable_json(value), enc_hook=repr).decode()
     except (RecursionError, TypeError, ValueError, OverflowError):
         return f'"({type(value).__name__} that is not JSON)"'
 
 
-def _sendable_json(value: Any) -> Any:
+def encoded(value: Any) -> Raw:
+    """``value`` as JSON that every server can read."""
+    try:
+        return Raw(msgspec.json.encode(value))
+    except UnicodeEncodeError:
+        return Raw(msgspec.json.encode(sendable_json(value)))
+
+
+def encoded_schema(parameters: Mapping[str, Any]) -> Raw:
+    """The schema of a tool's arguments, which is that of an object."""
+    if parameters.get("type") != "object":
+        parameters = {**parameters, "type": "object"}
+    return Raw(json_text(parameters).encode())
+
+
+def sendable_json(value: Any) -> Any:
+    """``value`` with all its text as ``sendable`` makes it."""
     if isinstance(value, str):
         return sendable(value)
     if isinstance(value, Mapping):
-        return {_sendable_json(k): _sendable_json(v) for k, v in value.items()}
+        return {sendable_json(k): sendable_json(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_sendable_json(item) for item in value]
+        return [sendable_json(item) for item in value]
     return value
 
 

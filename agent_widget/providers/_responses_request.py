@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from ..core.messages import Message
 from ._history import (
@@ -26,7 +26,7 @@ from ._history import (
     user_text,
     wire_pieces,
 )
-from ._parts import json_text, sendable
+from ._parts import encoded, encoded_schema, sendable
 from ._thinking import responses_fields
 from .base import ModelRequest, ToolSpec
 
@@ -60,7 +60,7 @@ def build_request(
         request.messages, cache, partial(encode_message, options=options)
     )
     if not ends_well:
-        items = [*items, _encoded(_user(GO_ON))]
+        items = [*items, encoded(_user(GO_ON))]
     body: dict[str, Any] = {"model": options.model, "input": items, "stream": True, "store": False}
     if request.system is not None and request.system.strip():
         body["instructions"] = sendable(request.system)
@@ -79,7 +79,7 @@ def build_request(
 def encode_message(message: Message, id_suffix: str, options: ResponsesOptions) -> EncodedMessage:
     """``message`` for the wire; ``id_suffix`` keeps its call ids apart from those of others."""
     if message.role == "user":
-        return EncodedMessage((_encoded(_user(user_text(message))),), frozenset(), False)
+        return EncodedMessage((encoded(_user(user_text(message))),), frozenset(), False)
     items: list[Item] = []
     ids: set[str] = set()
     for answer in answers_in(message, options.style, id_suffix, ids):
@@ -95,7 +95,7 @@ def encode_message(message: Message, id_suffix: str, options: ResponsesOptions) 
                     results.append(_result(piece))
         items += results
     is_last_word = bool(items) and items[-1].get("role") == "assistant"
-    return EncodedMessage(tuple(map(_encoded, items)), frozenset(ids), is_last_word)
+    return EncodedMessage(tuple(map(encoded, items)), frozenset(ids), is_last_word)
 
 
 def _user(text: str) -> Item:
@@ -104,7 +104,7 @@ def _user(text: str) -> Item:
 
 def _reasoning(block: Mapping[str, Any]) -> list[Item]:
     """The item as it came; none when the server kept what is in it."""
-    if not block.get(ENCRYPTED):
+    if block.get("type") != "reasoning" or not block.get(ENCRYPTED):
         return []
     return [{key: block[key] for key in _REASONING_FIELDS if block.get(key) is not None}]
 
@@ -127,7 +127,7 @@ def _wire_tool(tool: ToolSpec) -> Item:
         "type": "function",
         "name": sendable(tool.name),
         "description": sendable(tool.description),
-        "parameters": Raw(json_text(tool.parameters).encode()),
+        "parameters": encoded_schema(tool.parameters),
         "strict": False,  # else the server rewrites the schema: each field becomes a must
     }
 
@@ -138,7 +138,3 @@ def _cache_key(request: ModelRequest, options: ResponsesOptions) -> str:
     begin = "\n".join((options.model, request.system or "", first))
     digest = hashlib.blake2b(begin.encode("utf-8", "surrogatepass"), digest_size=16)
     return f"aw-{digest.hexdigest()}"
-
-
-def _encoded(item: Item) -> Raw:
-    return Raw(msgspec.json.encode(item))
