@@ -31,7 +31,16 @@ IDS: Final = (
     "call_0123456789012345678901234567890123456789",
 )
 NAMES: Final = ("ls", "run_python", "a.b", "", "x" * 80, "é\ud800")
-INPUTS: Final = (None, {}, {"a": 1}, [1], "text", {"note": "cut \ud83d"}, {"x": float("nan")}, "")
+INPUTS: Final[tuple[Any, ...]] = (
+    None,
+    {},
+    {"a": 1},
+    [1],
+    "text",
+    {"note": "cut \ud83d"},
+    {"x": float("nan")},
+    "",
+)
 
 
 def _blocks(*content: dict[str, Any]) -> dict[str, Any]:

@@ -107,7 +107,8 @@ def test_ten_thousand_ids_have_ten_thousand_short_ones() -> None:
 
 # --- the judges --------------------------------------------------------------------------------
 
-ASK = {"role": "user", "content": [{"type": "text", "text": "hi"}]}
+HI = {"type": "text", "text": "hi"}
+ASK = {"role": "user", "content": [HI]}
 CALL = {"type": "tool_use", "id": "t1", "name": "ls", "input": {}}
 CALLING = {"role": "assistant", "content": [CALL]}
 RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}
@@ -131,7 +132,10 @@ def anthropic(*messages: Any, **more: Any) -> dict[str, Any]:
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 ENABLED = {"type": "enabled", "budget_tokens": 1024}
-IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+IMAGE: dict[str, Any] = {
+    "type": "image",
+    "source": {"type": "base64", "media_type": "image/png", "data": PNG},
+}
 BAD_ANTHROPIC: dict[str, dict[str, Any]] = {
     "nothing": anthropic(),
     "no max_tokens": anthropic(ASK, max_tokens=None),
@@ -146,7 +150,7 @@ BAD_ANTHROPIC: dict[str, dict[str, Any]] = {
     "a call without a result": anthropic(ASK, CALLING, ASK),
     "a result without a call": anthropic(ASK, said("x"), ANSWER),
     "two results": anthropic(ASK, CALLING, user(RESULT, RESULT)),
-    "text before the result": anthropic(ASK, CALLING, user(ASK["content"][0], RESULT)),
+    "text before the result": anthropic(ASK, CALLING, user(HI, RESULT)),
     "text behind a call": anthropic(
         ASK, {"role": "assistant", "content": [CALL, {"type": "text", "text": "x"}]}, ANSWER
     ),
@@ -176,13 +180,11 @@ BAD_ANTHROPIC: dict[str, dict[str, Any]] = {
     "no room to think": anthropic(ASK, thinking={"type": "enabled", "budget_tokens": 2048}),
     "a call that was not thought about": anthropic(ASK, CALLING, ANSWER, thinking=ENABLED),
     "five cache marks": anthropic(
-        user(*[{"type": "text", "text": "x", **MARK}] * 4), system=[{**ASK["content"][0], **MARK}]
+        user(*[{"type": "text", "text": "x", **MARK}] * 4), system=[{**HI, **MARK}]
     ),
-    "a damaged image": anthropic(
-        user({**IMAGE, "source": {**IMAGE["source"], "data": CUT_PNG}})  # type: ignore[dict-item]
-    ),
+    "a damaged image": anthropic(user({**IMAGE, "source": {**SOURCE, "data": CUT_PNG}})),
     "an image of no kind": anthropic(
-        user({**IMAGE, "source": {**IMAGE["source"], "media_type": "image/tiff"}})  # type: ignore[dict-item]
+        user({**IMAGE, "source": {**SOURCE, "media_type": "image/tiff"}})
     ),
     "half a surrogate pair": anthropic(user({"type": "text", "text": "\ud83d"})),
     "a schema of no object": anthropic(ASK, tools=[{**SPEC, "input_schema": {}}]),
@@ -318,13 +320,13 @@ def image(data: str, audience: str = "all") -> ToolPart:
 def test_the_model_sees_images_that_are_meant_for_it_and_whole(wire: str) -> None:
     assert PNG in json.dumps(sent(wire, USER, assistant(image(PNG))))
     assert PNG not in json.dumps(sent(wire, USER, assistant(image(PNG, "user"))))
-    for part, sender in (
-        (image(CUT_PNG), Sender()),
-        (image(PNG), Sender(refused=frozenset([digest(PNG)]))),
+    for data, sender in (
+        (CUT_PNG, Sender()),
+        (PNG, Sender(refused=frozenset([digest(PNG)]))),
     ):
-        body = json.dumps(sent(wire, USER, assistant(part), sender=sender))
+        body = json.dumps(sent(wire, USER, assistant(image(data)), sender=sender))
         assert IMAGE_LEFT_OUT in body
-        assert part.output["content"][0]["data"] not in body
+        assert data not in body
 
 
 def test_what_stays_the_same_is_marked_for_the_cache() -> None:

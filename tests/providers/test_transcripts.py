@@ -163,7 +163,7 @@ def test_a_stream_without_its_end_runs_nothing(name: str) -> None:
 def piece_of(wire: str, text: str, number: int) -> bytes:
     """An event with more text, in a block of its own."""
     item = {"id": f"r{number}", "type": "reasoning", "summary": [], "encrypted_content": text}
-    data: dict[str, Any] = {
+    data: Any = {
         "openai-chat": {"choices": [{"delta": {"content": text}}]},
         "openai-responses": {
             "type": "response.output_item.done",
@@ -183,7 +183,7 @@ def call_of(wire: str, number: int) -> bytes:
     """An event that begins another call."""
     call = {"id": f"c{number}", "name": "t"}
     fragment = {"index": number, "id": f"c{number}", "function": {"name": "t"}}
-    data: dict[str, Any] = {
+    data: Any = {
         "openai-chat": {"choices": [{"delta": {"tool_calls": [fragment]}}]},
         "openai-responses": {
             "type": "response.output_item.added",

@@ -131,7 +131,7 @@ def known_part(value: Any) -> Any:
 @pytest.mark.parametrize("wire", WIRES)
 def test_the_vendors_types_hold_the_same_requests(wire: str) -> None:
     adapter: TypeAdapter[Any] = TypeAdapter(TYPES[wire])
-    rng = random.Random(7)
+    rng, body = random.Random(7), dict[str, Any]()
     for _ in range(20):
         sender = Sender()
         for conversation in Player(rng).steps(5):
