@@ -132,10 +132,8 @@ def anthropic(*messages: Any, **more: Any) -> dict[str, Any]:
 
 MARK = {"cache_control": {"type": "ephemeral"}}
 ENABLED = {"type": "enabled", "budget_tokens": 1024}
-IMAGE: dict[str, Any] = {
-    "type": "image",
-    "source": {"type": "base64", "media_type": "image/png", "data": PNG},
-}
+SOURCE = {"type": "base64", "media_type": "image/png", "data": PNG}
+IMAGE = {"type": "image", "source": SOURCE}
 BAD_ANTHROPIC: dict[str, dict[str, Any]] = {
     "nothing": anthropic(),
     "no max_tokens": anthropic(ASK, max_tokens=None),
