@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final, Literal, TypeAlias
 
-from .base import ThinkingLevel
-
-Levels: TypeAlias = tuple[ThinkingLevel, ...]
+Levels: TypeAlias = tuple[str, ...]
 
 NO_LEVELS: Final[Levels] = ()
 EFFORTS: Final[Levels] = ("low", "medium", "high")
@@ -16,10 +14,11 @@ ON_OFF: Final[Levels] = ("off", "high")
 _OPENAI: Final[tuple[tuple[str, Levels], ...]] = (
     (r"gpt-5[^/]*-chat|chat-latest", NO_LEVELS),
     (r"o1-(mini|preview)", NO_LEVELS),
+    (r"gpt-5\.[2-9].*-pro", ("medium", "high", "xhigh")),
     (r"gpt-5-pro", ("high",)),
-    (r"gpt-5(\.[2-9]|\.\d\d)?-codex|codex-", (*EFFORTS, "xhigh")),
-    (r"gpt-5\.1", ("off", *EFFORTS)),
-    (r"gpt-5(\.[2-9]|\.\d\d)|gpt-[6-9]|gpt-\d\d", ("off", *EFFORTS, "xhigh")),
+    (r"gpt-5-codex", EFFORTS),
+    (r"gpt-5\.1(?!-codex-max)", ("off", *EFFORTS)),
+    (r"gpt-5\.\d|gpt-[6-9]|gpt-\d\d", ("off", *EFFORTS, "xhigh")),
     (r"gpt-5", ("minimal", *EFFORTS)),
     (r"o[1-9](?!\w)", EFFORTS),
     (r"gpt-oss", EFFORTS),
@@ -59,8 +58,10 @@ _MIN_BUDGET_TOKENS: Final = 1024
 
 
 def openai_levels(model: str) -> Levels:
-    """The levels of a model of OpenAI, by its name; none when it does not reason."""
-    return _first(_OPENAI, model)
+    """The levels of a model of OpenAI, also as other servers name it; none when it does not
+    reason, or when that is not known.
+    """
+    return _first(_OPENAI, model.rpartition("/")[2])
 
 
 def anthropic_levels(model: str) -> Levels:
@@ -74,7 +75,7 @@ def chat_levels(model: str) -> Levels:
     return _first(_OTHERS, name) or openai_levels(name) or anthropic_levels(name.replace(".", "-"))
 
 
-def chat_fields(field: Field, level: ThinkingLevel | None) -> dict[str, Any]:
+def chat_fields(field: Field, level: str | None) -> dict[str, Any]:
     """What a Chat Completions body says for ``level``."""
     if level is None:
         return {}
@@ -90,7 +91,7 @@ def chat_fields(field: Field, level: ThinkingLevel | None) -> dict[str, Any]:
             return {"chat_template_kwargs": {"enable_thinking": level != "off"}}
 
 
-def responses_fields(level: ThinkingLevel | None) -> dict[str, Any]:
+def responses_fields(level: str | None) -> dict[str, Any]:
     """What a Responses body says for ``level``; a summary is what a person can be shown."""
     if level is None:
         return {}
@@ -104,7 +105,7 @@ def takes_budget(model: str) -> bool:
     return "minimal" in anthropic_levels(model)
 
 
-def anthropic_fields(model: str, level: ThinkingLevel | None, max_tokens: int) -> dict[str, Any]:
+def anthropic_fields(model: str, level: str | None, max_tokens: int) -> dict[str, Any]:
     """What a Messages body says for ``level``; nothing where there is no room for thinking."""
     if level is None or not anthropic_levels(model):
         return {}

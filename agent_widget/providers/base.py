@@ -17,9 +17,6 @@ from ..core.usage import Usage as Usage  # noqa: PLC0414  # part of this contrac
 StopReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "other"]
 
 
-ThinkingLevel = Literal["off", "minimal", "low", "medium", "high", "xhigh"]
-
-
 class ToolSpec(Struct, frozen=True):
     """A tool as the model sees it; ``parameters`` is a JSON Schema of type object."""
 
@@ -32,14 +29,14 @@ class ModelRequest(Struct, frozen=True):
     """One model call.
 
     ``messages`` is the conversation as stored; the provider builds a request from it that the
-    server accepts (every call answered, no empty text) and never edits it. ``thinking`` is how
-    much the model should think; None leaves that to the server.
+    server accepts (every call answered, no empty text) and never edits it. ``thinking`` is one of
+    the model's ``thinking_levels`` (None: the server's own default, nothing is sent).
     """
 
     messages: Conversation
     system: str | None = None
     tools: tuple[ToolSpec, ...] = ()
-    thinking: ThinkingLevel | None = None
+    thinking: str | None = None
 
 
 class TextChunk(Struct, frozen=True):
@@ -122,8 +119,9 @@ class ModelInfo(Struct, frozen=True):
 
     ``label`` is short (``"openai:gpt-5"``); ``notice`` one line with the way out when this is not
     the model one would expect (the offline model), else None. ``base_url`` is its server, by which
-    its price is known. ``thinking_levels`` are those it can be asked for, least first; none where
-    it does not think.
+    its price is known. ``thinking_levels`` are those of ``off``, ``minimal``, ``low``, ``medium``,
+    ``high`` and ``xhigh`` that it takes, least first; empty for a model that does not reason, or
+    of which that is not known.
     """
 
     provider: str

@@ -67,7 +67,8 @@ class PydanticAIModel:
 
         settings = ModelSettings()
         if request.thinking is not None:
-            settings["thinking"] = False if request.thinking == "off" else request.thinking
+            level: Any = request.thinking
+            settings["thinking"] = False if level == "off" else level
         history = _history(request.messages, request.system, self._style)
         parameters = ModelRequestParameters(function_tools=_tools(request))
         parts = AnswerParts(self._style.maker)

@@ -23,14 +23,14 @@ from agent_widget.providers import _anthropic_request, _chat_request, _responses
 from agent_widget.providers._history import GO_ON, IMAGE_LEFT_OUT, EncodedMessages, Style
 from agent_widget.providers._images import digest
 from agent_widget.providers._parts import INTERRUPTED, short_id
-from agent_widget.providers.base import ModelRequest, ThinkingLevel, ToolSpec
+from agent_widget.providers.base import ModelRequest, ToolSpec
 
 from .histories import CUT_PNG, OWN, PNG, WIRES, Player, maker, signed_blocks
 from .judges import anthropic_problems, responses_problems
 from .sendable import problems_of
 
 TOOLS = (ToolSpec("ls", "List.", {"type": "object", "properties": {}}), ToolSpec("now", "", {}))
-LEVELS: tuple[ThinkingLevel | None, ...] = (None, "off", "minimal", "high", "xhigh")
+LEVELS = (None, "off", "minimal", "high", "xhigh")
 USER = user_message("u-1", "do it")
 
 
