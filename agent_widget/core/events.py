@@ -439,13 +439,14 @@ class MsgThinkingDelta(Event, frozen=True, kw_only=True):
 
 
 class BlockEnd(Event, frozen=True, kw_only=True):
-    """``text`` is the whole text of a thinking block, for what keeps it in history."""
+    """``text`` is the whole text of a thinking block, ``data`` what its vendor wants back of it."""
 
     type = "msg.block.end"
     message_id: str
     index: int
     block_type: BlockType
     text: str | None = None
+    data: Json = None
 
 
 class MsgRetracted(Event, frozen=True, kw_only=True):

@@ -69,9 +69,11 @@ def _text(event: MsgTextDelta) -> tuple[Action, ...]:
 
 
 def _block_end(event: BlockEnd) -> tuple[Action, ...]:
-    if event.block_type != "thinking" or not event.text:
+    data = event.data if isinstance(event.data, dict) else None
+    if event.block_type != "thinking" or not (event.text or data):
         return NOTHING
-    return (ApplyPart(Reasoning(event.message_id, event.text), event.agent_id),)
+    thought = Reasoning(event.message_id, event.text or "", data)
+    return (ApplyPart(thought, event.agent_id),)
 
 
 def _proposed(event: ToolProposed) -> tuple[Action, ...]:

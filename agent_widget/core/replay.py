@@ -162,8 +162,8 @@ def _part(message_id: str, index: int, part: Data) -> list[Event]:
     is_thinking = part["type"] == "reasoning"
     kind: BlockType = "thinking" if is_thinking else "text"
     start = BlockStart(message_id=message_id, index=index, block_type=kind)
-    whole = text if is_thinking else None
-    end = BlockEnd(message_id=message_id, index=index, block_type=kind, text=whole)
+    whole, own = (text, part.get("data")) if is_thinking else (None, None)
+    end = BlockEnd(message_id=message_id, index=index, block_type=kind, text=whole, data=own)
     if is_thinking:
         return [start, end]
     return [start, MsgTextDelta(message_id=message_id, index=index, text=text), end]

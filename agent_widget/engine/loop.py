@@ -28,11 +28,14 @@ from ..providers.base import (
     ModelEvent,
     ModelRequest,
     ReasoningChunk,
+    ReasoningData,
+    ServerCall,
     StepEnd,
     TextChunk,
 )
 from .hooks import HOOK_BLOCKED, Blocked
 from .ports import Ports, Toolset, system_text
+from .served import served_call, store_served
 from .spending import CountedCall, usage_event
 from .toolrun import ProposedCall, propose, tool_batch
 
@@ -172,12 +175,15 @@ async def _counted_step(
         raise
     blocks.close()
     message_id, calls = blocks.message_id, incoming.calls
-    is_empty = not calls and blocks.is_blank
+    is_empty = not (calls or incoming.served) and blocks.is_blank
     is_retracted = is_empty and blocks.retract()
     proposed = tuple(propose(ports, toolset.tools, message_id, call) for call in calls)
+    served = tuple(served_call(ports, message_id, call) for call in incoming.served)
     await _store_answer(
-        ports, step, blocks, proposed, counted, end.reason, is_retracted=is_retracted
+        ports, step, blocks, (*served, *proposed), counted, end.reason, is_retracted=is_retracted
     )
+    for call, own in zip(served, incoming.served, strict=True):
+        await store_served(ports, call, own)
     return Answer(message_id, proposed, end, is_empty)
 
 
@@ -187,6 +193,7 @@ class _Incoming:
     def __init__(self, ports: Ports, counted: CountedCall) -> None:
         self.blocks = _Blocks(ports, ports.new_id("a"))
         self.calls: list[CallReady] = []
+        self.served: list[ServerCall] = []
         self.end: StepEnd | None = None
         self._drafts = _Drafts(ports)
         self._counted = counted
@@ -198,6 +205,10 @@ class _Incoming:
         elif isinstance(event, ReasoningChunk):
             self._counted.size_chars += len(event.text)
             self.blocks.thinking(event.text)
+        elif isinstance(event, ReasoningData):
+            self.blocks.thought(event.data)
+        elif isinstance(event, ServerCall):
+            self.served.append(event)
         elif isinstance(event, CallProgress):
             self._drafts.show(event)
         elif isinstance(event, CallReady):
@@ -317,19 +328,27 @@ class _Blocks:
         self.parts = []
         return self.count > 0
 
-    def close(self) -> None:
+    def thought(self, data: dict[str, Any]) -> None:
+        """End a block of thinking with what its vendor wants back."""
+        if self._open != "thinking":
+            self._begin("thinking")
+        self.close(data)
+
+    def close(self, data: dict[str, Any] | None = None) -> None:
         """End the open block, if there is one."""
         if self._open is None:
             return
         text = "".join(self._chunks)
         kind = "reasoning" if self._open == "thinking" else "text"
-        self.parts.append({"type": kind, "text": text})
+        part = {"type": kind, "text": text}
+        self.parts.append(part if data is None else {**part, "data": data})
         self._emit(
             BlockEnd(
                 message_id=self.message_id,
                 index=self.count,
                 block_type=self._open,
                 text=text if self._open == "thinking" else None,
+                data=data,
             )
         )
         self.count += 1

@@ -1,5 +1,7 @@
 """Tool calls of one answer, put together from the fragments that servers stream.
 
+The one place where indexes and ids of vendors become calls, whatever the wire.
+
 The API numbers fragments by ``index`` and sends id and name once. Servers that call themselves
 compatible leave out the index, the id or both, repeat them, use one index for all calls, or send
 the arguments as an object; every such form seen in public is told apart here.
@@ -23,7 +25,16 @@ _SHOWN_FRACTION: Final = 32
 class _Call:
     """One call as far as it arrived; ``value`` holds arguments that came as JSON, not as text."""
 
-    __slots__ = ("fragments", "id", "index", "name", "shown_chars", "size_chars", "value")
+    __slots__ = (
+        "fragments",
+        "id",
+        "index",
+        "is_whole",
+        "name",
+        "shown_chars",
+        "size_chars",
+        "value",
+    )
 
     def __init__(self, index: int | None) -> None:
         self.index = index
@@ -33,6 +44,7 @@ class _Call:
         self.size_chars = 0
         self.shown_chars = -1
         self.value: Any = None
+        self.is_whole = False
 
     @property
     def text(self) -> str:
@@ -59,6 +71,8 @@ class CallCollector:
     def __init__(self) -> None:
         self._calls: list[_Call] = []
         self.size_chars = 0
+        self.marks_whole = False
+        """True when this server says of each call that it is whole."""
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -77,6 +91,20 @@ class CallCollector:
         )
         self._grow(call, function.get("arguments"))
         return self._progress(call)
+
+    def settle(self, index: int, arguments: str | None = None) -> None:
+        """The newest call at ``index`` is whole, with ``arguments`` where the server repeats them.
+
+        Without such a call nothing happens.
+        """
+        self.marks_whole = True
+        call = next((c for c in reversed(self._calls) if c.index == index), None)
+        if call is None:
+            return
+        call.is_whole = True
+        if arguments:
+            self.size_chars += len(arguments) - call.size_chars
+            call.fragments, call.size_chars = [arguments], len(arguments)
 
     def _call_for(self, index: int | None, call_id: str, name: str) -> _Call:
         call = self._known(index, call_id, name)
@@ -125,12 +153,16 @@ class CallCollector:
         """All calls, each with an id of its own: the server's, else a new one."""
         used: set[str] = set()
         calls = []
+        has_strays = any(call.has_arguments and not call.name for call in self._calls)
         for call in self._calls:
             known = call.id
             while not known or known in used:
                 known = new_id()
             used.add(known)
             args, problem = call.arguments()
+            is_robbed = has_strays and not call.has_arguments
+            if is_robbed or (self.marks_whole and not call.is_whole):
+                args, problem = None, "they did not arrive completely"
             calls.append(CallReady(sendable(known), sendable(call.name), args, problem))
         return calls
 
@@ -138,9 +170,18 @@ class CallCollector:
 def read_arguments(text: str) -> tuple[Any, str | None]:
     """``(value, None)``, or ``(None, problem)`` when ``text`` is not JSON; blank text is ``{}``.
 
-    Line breaks inside strings, which models write, are let through; nothing is completed or
-    repaired.
+    Line breaks inside strings, which models write, are let through, and so is an empty object that
+    gateways put before or behind the real one; nothing is completed or repaired.
     """
+    value, problem = _read_json(text)
+    if problem is not None and text.strip().startswith("{}"):
+        value, problem = _read_json(text.strip()[2:])
+    elif problem is not None and text.strip().endswith("{}"):
+        value, problem = _read_json(text.strip()[:-2])
+    return value, problem
+
+
+def _read_json(text: str) -> tuple[Any, str | None]:
     if not text.strip():
         return {}, None
     try:

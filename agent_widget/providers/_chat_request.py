@@ -1,28 +1,38 @@
-"""The body of a Chat Completions request, built from cached pieces.
-
-A conversation is always sendable: whatever was stored, each call is answered exactly once and right
-after the message that made it, no text is blank, and the last word is not the assistant's. What is
-stored is never changed.
-"""
+"""The body of a Chat Completions request, built from cached pieces of a repaired conversation."""
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 import msgspec
 from msgspec import Raw, Struct
 
 from ..core.messages import Message, Part, ReasoningPart, TextPart, ToolPart
-from ._parts import arguments_text, call_id, json_text, result_text, sendable, tool_name
+from ._history import (
+    GO_ON,
+    EncodedMessage,
+    EncodedMessages,
+    Style,
+    free_id,
+    joined_text,
+    own_blocks,
+    result_of,
+    segments,
+    user_text,
+    wire_pieces,
+)
+from ._parts import arguments_text, encoded, encoded_schema, sendable, tool_name
+from ._thinking import Field, chat_fields
 from .base import ModelRequest, ToolSpec
 
-GO_ON: Final = "Continue."
-"""Said for the user when the assistant has the last word: many servers refuse to go on from it."""
-EMPTY_MESSAGE: Final = "(empty message)"
-
 WireMessage = dict[str, Any]
+
+DETAILS: Final = "reasoning_details"
+"""What OpenRouter wants back of an answer."""
+EXTRA: Final = "extra_content"
+"""What Gemini wants back of a call: a signature."""
 
 
 class ChatOptions(Struct, frozen=True):
@@ -36,130 +46,86 @@ class ChatOptions(Struct, frozen=True):
     includes_usage: bool = True
     sends_reasoning: bool = False
     extra: Mapping[str, Any] = {}
-
-
-class EncodedMessage(Struct, frozen=True):
-    """Wire messages of one stored message, ready to be copied into a body."""
-
-    pieces: tuple[Raw, ...]
-    call_ids: frozenset[str]
-    is_last_word: bool
-    """True when a request must not end with it."""
-
-
-class EncodedMessages:
-    """Encoded messages by identity, kept exactly as long as the messages live.
-
-    Messages are immutable, so an entry never goes stale; ``hits`` and ``misses`` count look-ups.
-    """
-
-    def __init__(self) -> None:
-        self._entries: dict[int, tuple[weakref.ref[Message], EncodedMessage]] = {}
-        self.hits = 0
-        self.misses = 0
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def of(self, message: Message, options: ChatOptions) -> EncodedMessage:
-        key = id(message)
-        entry = self._entries.get(key)
-        if entry is not None and entry[0]() is message:
-            self.hits += 1
-            return entry[1]
-        self.misses += 1
-        encoded = encode_message(message, options)
-        entries = self._entries
-        forget = weakref.ref(message, lambda _gone: entries.pop(key, None))
-        entries[key] = (forget, encoded)
-        return encoded
+    style: Style = Style("")
+    thinking: Field = "effort"
 
 
 def build_request(request: ModelRequest, options: ChatOptions, cache: EncodedMessages) -> bytes:
     """The JSON body of ``request``."""
     pieces: list[Raw] = []
     if request.system is not None and request.system.strip():
-        pieces.append(_encoded({"role": "system", "content": sendable(request.system)}))
-    taken: set[str] = set()
-    ends_well = False
-    for index, message in enumerate(request.messages):
-        encoded = cache.of(message, options)
-        if encoded.call_ids:
-            if not taken.isdisjoint(encoded.call_ids):
-                # The same id again, as servers that count from zero in each answer make them.
-                encoded = encode_message(message, options, id_suffix=f"/{index}")
-            taken |= encoded.call_ids
-        if encoded.pieces:
-            pieces += encoded.pieces
-            ends_well = not encoded.is_last_word
+        pieces.append(encoded({"role": "system", "content": sendable(request.system)}))
+    said, ends_well = wire_pieces(request.messages, cache, partial(encode_message, options=options))
+    pieces += said
     if not ends_well:
-        pieces.append(_encoded({"role": "user", "content": GO_ON}))
+        pieces.append(encoded({"role": "user", "content": GO_ON}))
     body: dict[str, Any] = {"model": options.model, "messages": pieces, "stream": True}
     if options.includes_usage:
         body["stream_options"] = {"include_usage": True}
     if request.tools:
         body["tools"] = [_wire_tool(tool) for tool in request.tools]
+    body.update(chat_fields(options.thinking, request.thinking))
     body.update(options.extra)
     return msgspec.json.encode(body)
 
 
-def encode_message(message: Message, options: ChatOptions, id_suffix: str = "") -> EncodedMessage:
+def encode_message(message: Message, id_suffix: str, options: ChatOptions) -> EncodedMessage:
     """``message`` for the wire; ``id_suffix`` keeps its call ids apart from those of others."""
     if message.role == "user":
-        texts = [part for part in message.parts if isinstance(part, TextPart)]
-        text = _joined_text(texts) or EMPTY_MESSAGE
-        return EncodedMessage((_encoded({"role": "user", "content": text}),), frozenset(), False)
+        piece = encoded({"role": "user", "content": user_text(message)})
+        return EncodedMessage((piece,), frozenset(), False)
     wire: list[WireMessage] = []
     ids: set[str] = set()
-    for segment in _segments(message.parts):
+    for segment in segments(message.parts):
         wire += _wire_segment(segment, options, id_suffix, ids)
     is_last_word = bool(wire) and wire[-1]["role"] == "assistant"
-    return EncodedMessage(tuple(map(_encoded, wire)), frozenset(ids), is_last_word)
-
-
-def _segments(parts: tuple[Part, ...]) -> Iterator[list[Part]]:
-    """``parts`` cut where text follows calls: each piece is one answer with its calls."""
-    segment: list[Part] = []
-    for part in parts:
-        if isinstance(part, TextPart) and any(isinstance(own, ToolPart) for own in segment):
-            yield segment
-            segment = []
-        segment.append(part)
-    if segment:
-        yield segment
+    return EncodedMessage(tuple(map(encoded, wire)), frozenset(ids), is_last_word)
 
 
 def _wire_segment(
     segment: list[Part], options: ChatOptions, id_suffix: str, taken: set[str]
 ) -> Iterator[WireMessage]:
     """One assistant message and the results of its calls; nothing when it would be empty."""
-    text = _joined_text([part for part in segment if isinstance(part, TextPart)]).rstrip()
+    text = joined_text(part for part in segment if isinstance(part, TextPart)).rstrip()
     calls = [part for part in segment if isinstance(part, ToolPart)]
     if not (text or calls):
         return
     answer: WireMessage = {"role": "assistant", "content": text or None}
     if options.sends_reasoning:
         thoughts = [sendable(part.text) for part in segment if isinstance(part, ReasoningPart)]
-        if any(thought.strip() for thought in thoughts):
+        thoughts = [thought for thought in thoughts if thought.strip()]
+        if thoughts:
             answer["reasoning_content"] = "\n\n".join(thoughts)
-    if calls:
-        ids = [_free_id(call, id_suffix, taken) for call in calls]
-        answer["tool_calls"] = [_wire_call(*pair) for pair in zip(ids, calls, strict=True)]
+    blocks = [(part.data or {})["block"] for part in own_blocks(segment, options.style)]
+    details = [each for block in blocks for each in block.get(DETAILS, ())]
+    if details:
+        answer[DETAILS] = details
+    if not calls:
         yield answer
-        for known, call in zip(ids, calls, strict=True):
-            yield {"role": "tool", "tool_call_id": known, "content": result_text(call)}
-    else:
-        yield answer
+        return
+    ids = [free_id(call.id, options.style, id_suffix, taken) for call in calls]
+    answer["tool_calls"] = [_wire_call(*pair) for pair in zip(ids, calls, strict=True)]
+    for block in blocks:
+        for at, extra in block.get(EXTRA, ()):
+            if 0 <= at < len(calls):
+                answer["tool_calls"][at][EXTRA] = extra
+    yield answer
+    yield from _wire_results(ids, calls, options)
 
 
-def _free_id(call: ToolPart, suffix: str, taken: set[str]) -> str:
-    """The id of ``call`` on the wire, which is added to ``taken``."""
-    known = call_id(call.id + suffix)
-    while known in taken:
-        suffix += "+"
-        known = call_id(call.id + suffix)
-    taken.add(known)
-    return known
+def _wire_results(
+    ids: list[str], calls: list[ToolPart], options: ChatOptions
+) -> Iterator[WireMessage]:
+    """What the calls came to; images follow as the user's, since results hold text alone."""
+    shown: list[dict[str, Any]] = []
+    for known, call in zip(ids, calls, strict=True):
+        text, images = result_of(call, options.style.refused)
+        yield {"role": "tool", "tool_call_id": known, "content": text}
+        if images:
+            shown.append({"type": "text", "text": f"Images that {tool_name(call.name)} returned:"})
+            shown += [{"type": "image_url", "image_url": {"url": each.url}} for each in images]
+    if shown:
+        yield {"role": "user", "content": shown}
 
 
 def _wire_call(known_id: str, call: ToolPart) -> WireMessage:
@@ -171,15 +137,6 @@ def _wire_tool(tool: ToolSpec) -> WireMessage:
     function = {
         "name": sendable(tool.name),
         "description": sendable(tool.description),
-        "parameters": Raw(json_text(tool.parameters).encode()),
+        "parameters": encoded_schema(tool.parameters),
     }
     return {"type": "function", "function": function}
-
-
-def _joined_text(parts: list[TextPart]) -> str:
-    texts = (sendable(part.text) for part in parts)
-    return "\n\n".join(text for text in texts if text.strip())
-
-
-def _encoded(wire: WireMessage) -> Raw:
-    return Raw(msgspec.json.encode(wire))

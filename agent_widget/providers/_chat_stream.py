@@ -7,8 +7,8 @@ whole completions where a stream was asked for.
 
 from __future__ import annotations
 
-import json
 import logging
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -16,18 +16,17 @@ import msgspec
 from msgspec import Struct
 
 from ..core.usagereport import UsageReport, read_report
-from ._calls import CallCollector
-from ._http import json_error_words
-from ._parts import sendable
+from ._answer import RUNS_CALLS, AnswerParts, ReportedError, loose_json, text_in
+from ._chat_request import DETAILS, EXTRA
 from ._sse import ServerEvent
-from .base import ModelEvent, ReasoningChunk, StepEnd, StopReason, TextChunk
-
-MAX_ANSWER_CHARS: Final = 64 * 1024 * 1024
-"""Text, reasoning and arguments of one answer together."""
+from .base import ModelEvent, ServerCall, StopReason
 
 DONE: Final = b"[DONE]"
 
 _log: Final = logging.getLogger(__name__)
+_GROWING: Final = ("text", "summary", "data")
+"""What comes in pieces of a block of reasoning."""
+_DATA_URL: Final = re.compile(r"data:(image/[a-z.+-]+);base64,(.+)", re.DOTALL)
 
 
 class Delta(Struct):
@@ -36,8 +35,11 @@ class Delta(Struct):
     content: Any = None
     reasoning_content: Any = None
     reasoning: Any = None
+    reasoning_details: Any = None
     refusal: Any = None
     tool_calls: Any = None
+    annotations: Any = None
+    images: Any = None
 
 
 class Choice(Struct):
@@ -67,18 +69,6 @@ class Chunk(Struct):
 _CHUNKS: Final = msgspec.json.Decoder(Chunk)
 
 
-class ReportedError(Exception):
-    """The server reported an error in place of more text: its words, and its code and type."""
-
-    def __init__(self, data: object) -> None:
-        self.words, self.code = json_error_words(data)
-        super().__init__(self.words)
-
-
-class AnswerTooLong(Exception):
-    """An answer of more than ``MAX_ANSWER_CHARS``."""
-
-
 def parse_event(event: ServerEvent) -> Chunk | None:
     """The chunk that ``event`` carries, or None when it cannot be read.
 
@@ -89,38 +79,31 @@ def parse_event(event: ServerEvent) -> Chunk | None:
     except (msgspec.DecodeError, RecursionError):
         chunk = _read_loosely(event.data)
     if event.type == b"error" or (chunk is not None and (chunk.error or chunk.object == "error")):
-        raise ReportedError(_loose_json(event.data))
+        raise ReportedError(loose_json(event.data))
     return chunk
 
 
 def _read_loosely(data: bytes) -> Chunk | None:
     """The chunk in ``data`` with half surrogate pairs, stray bytes and control characters."""
     try:
-        return msgspec.convert(_loose_json(data), Chunk)
+        return msgspec.convert(loose_json(data), Chunk)
     except (ValueError, RecursionError):
         return None
 
 
-def _loose_json(data: bytes) -> Any:
-    """What ``data`` says as JSON, else the text it is."""
-    text = data.decode(errors="replace")
-    try:
-        return json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return text
+class ChatAnswer:
+    """One answer as it arrives (see ``_answer.Answer``)."""
 
-
-class Answer:
-    """One answer as it arrives: ``read`` each event in turn, then ask for its ``end``."""
-
-    def __init__(self) -> None:
+    def __init__(self, maker: str = "") -> None:
         self.is_done = False
+        self._parts = AnswerParts(maker, separates=False)
         self._reason: str | None = None
-        self._calls = CallCollector()
         self._report = UsageReport()
         self._is_refusal = False
-        self._text_chars = 0
-        self._half_pair = ""  # a high surrogate whose low one comes with the next piece
+        self._details: list[dict[str, Any]] = []
+        self._extras: dict[int, Any] = {}
+        self._cited: dict[str, str] = {}
+        self._images = 0
         self._readable = 0
         self._unreadable = 0
 
@@ -136,22 +119,21 @@ class Answer:
 
     def read(self, event: ServerEvent) -> list[ModelEvent]:
         """What ``event`` adds to the answer. Raises ReportedError and AnswerTooLong."""
-        news: list[ModelEvent] = []
         if event.data == DONE:
             self.is_done = True
-            return news
+            return []
         chunk = parse_event(event)
         if chunk is None:
             self._unreadable += 1
             if self._unreadable == 1:
                 _log.debug("Skipped %d bytes of the stream: no chunk.", len(event.data))
-            return news
+            return []
         self._readable += 1
         self._count(chunk)
         for choice in chunk.choices or ():
-            if choice.index in {0, None}:
-                self._take_choice(choice, news)
-        return news
+            if choice.index in (0, None):
+                self._take_choice(choice, len(event.data))
+        return self._parts.taken()
 
     def read_whole(self, body: bytes) -> list[ModelEvent]:
         """What ``body`` adds, a completion that was not streamed. Raises as ``read`` does."""
@@ -164,26 +146,23 @@ class Answer:
         return news
 
     def end(self, new_id: Callable[[], str]) -> list[ModelEvent]:
-        """The last events of an answer that ``is_over``: its calls, if whole, and a StepEnd.
-
-        ``new_id`` makes the ids that the server left out.
-        """
-        news: list[ModelEvent] = []
-        if self._half_pair:
-            news.append(TextChunk(sendable(self._half_pair)))
-        reason = self._stop_reason()
-        if reason in _RUNS_CALLS and len(self._calls):
-            news += self._calls.ready(new_id)
-            reason = "tool_calls"
-        elif reason == "tool_calls":
-            reason = "stop"
-        detail = self._reason if reason == "other" else None
-        news.append(StepEnd(reason, self._report.usage, detail))
-        return news
+        """The last events of an answer that ``is_over``."""
+        self._parts.cite((title, url) for url, title in self._cited.items())
+        block: dict[str, Any] = {}
+        if self._details:
+            block[DETAILS] = [
+                {k: "".join(v) if k in _GROWING else v for k, v in detail.items()}
+                for detail in self._details
+            ]
+        if self._extras:
+            block[EXTRA] = [[at, extra] for at, extra in self._extras.items()]
+        if block:
+            self._parts.seal(block)
+        return self._parts.end(self._stop_reason(), self._report.usage, self._reason, new_id)
 
     def _stop_reason(self) -> StopReason:
         reason = _REASONS.get(self._reason or "stop", "other")
-        return "refusal" if self._is_refusal and reason in _RUNS_CALLS else reason
+        return "refusal" if self._is_refusal and reason in RUNS_CALLS else reason
 
     def _count(self, chunk: Chunk) -> None:
         places = [chunk.usage, chunk.x_groq, chunk.timings]
@@ -194,56 +173,67 @@ class Answer:
                 self._report = self._report.then(report)
                 return
 
-    def _take_choice(self, choice: Choice, news: list[ModelEvent]) -> None:
+    def _take_choice(self, choice: Choice, size_bytes: int) -> None:
         if choice.finish_reason:
             self._reason = str(choice.finish_reason)
         delta = choice.delta or choice.message
         if delta is None:
             return
         # Servers that send both fields send the same text in both.
-        thought = delta.reasoning_content or delta.reasoning
-        if isinstance(thought, str) and thought:
-            self._think(thought, news)
-        if delta.content:
-            self._take_content(delta.content, news)
+        self._parts.think(delta.reasoning_content or delta.reasoning)
+        self._take_content(delta.content)
         if isinstance(delta.refusal, str) and delta.refusal:
             self._is_refusal = True
-            self._say(delta.refusal, news)
-        if isinstance(delta.tool_calls, list):
-            for fragment in delta.tool_calls:
-                progress = self._calls.add(fragment)
-                if progress is not None:
-                    news.append(progress)
-            self._check_size()
+            self._parts.say(delta.refusal)
+        for fragment in _list(delta.tool_calls):
+            self._parts.call(fragment)
+            if isinstance(fragment, Mapping) and EXTRA in fragment and len(self._parts.calls):
+                self._extras[len(self._parts.calls) - 1] = fragment[EXTRA]
+        if delta.reasoning_details or delta.annotations or delta.images:
+            self._parts.hold(size_bytes)
+        for detail in _list(delta.reasoning_details):
+            self._take_detail(detail)
+        for note in _list(delta.annotations):
+            source = note.get("url_citation") if isinstance(note, Mapping) else None
+            self._cited.setdefault(text_in(source, "url"), text_in(source, "title"))
+        for image in _list(delta.images):
+            self._take_image(image)
 
-    def _take_content(self, content: object, news: list[ModelEvent]) -> None:
+    def _take_content(self, content: object) -> None:
         if isinstance(content, str):
-            self._say(content, news)
+            self._parts.say(content)
         elif isinstance(content, list):  # parts, as in requests
             for part in content:
-                if isinstance(part, Mapping) and isinstance(part.get("text"), str):
-                    self._say(part["text"], news)
-                elif isinstance(part, Mapping) and part.get("type") == "thinking":
-                    self._think(_thinking_text(part.get("thinking")), news)
+                if isinstance(part, Mapping) and part.get("type") == "thinking":
+                    self._parts.think(_thinking_text(part.get("thinking")))
+                else:
+                    self._parts.say(text_in(part, "text"))
 
-    def _say(self, text: str, news: list[ModelEvent]) -> None:
-        text = self._half_pair + text
-        self._half_pair = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
-        text = text.removesuffix(self._half_pair)
-        if text:
-            self._text_chars += len(text)
-            self._check_size()
-            news.append(TextChunk(sendable(text)))
+    def _take_detail(self, detail: object) -> None:
+        """Keep what the server wants back: pieces of one block become that block again."""
+        if not isinstance(detail, Mapping):
+            return
+        last = self._details[-1] if self._details else {}
+        own = ("type", "index", "id")
+        new = [key for key in own if detail.get(key) is not None and detail[key] != last.get(key)]
+        if not self._details or new:
+            self._details.append(last := {})
+        for key, value in detail.items():
+            if key in _GROWING and isinstance(value, str):
+                last.setdefault(key, []).append(value)
+            elif value is not None and key not in _GROWING:
+                last[key] = value
 
-    def _think(self, text: str, news: list[ModelEvent]) -> None:
-        if text:
-            self._text_chars += len(text)
-            self._check_size()
-            news.append(ReasoningChunk(sendable(text)))
-
-    def _check_size(self) -> None:
-        if self._text_chars + self._calls.size_chars > MAX_ANSWER_CHARS:
-            raise AnswerTooLong
+    def _take_image(self, image: object) -> None:
+        url = text_in(image.get("image_url") if isinstance(image, Mapping) else None, "url")
+        found = _DATA_URL.fullmatch(url)
+        if found is None:
+            self._cited.setdefault(url, "image")
+            return
+        self._images += 1
+        block = {"type": "image", "mime": found[1], "data": found[2], "audience": "user"}
+        output = {"content": [block], "isError": False}
+        self._parts.serve(ServerCall(f"image_{self._images}", "image_generation", {}, output))
 
 
 _REASONS: Final[Mapping[str, StopReason]] = {
@@ -260,13 +250,14 @@ _REASONS: Final[Mapping[str, StopReason]] = {
     "content_filter": "content_filter",
     "refusal": "refusal",
 }
-_RUNS_CALLS: Final = frozenset({"stop", "tool_calls", "other"})
-"""Reasons with which calls are whole: servers do not agree on the one for an answer with calls."""
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _thinking_text(thinking: object) -> str:
     if isinstance(thinking, str):
         return thinking
     parts = thinking if isinstance(thinking, list) else []
-    texts = (part.get("text") for part in parts if isinstance(part, Mapping))
-    return "".join(text for text in texts if isinstance(text, str))
+    return "".join(text_in(part, "text") for part in parts)

@@ -112,10 +112,12 @@ def stream_reply(words: str, code: str, grant: Grant) -> Reply:
 
 
 _STATUS_OF_CODE: Final = (
+    (("overloaded",), 529),
     (("authentication", "api_key", "permission"), 401),
     (("rate_limit", "quota"), 429),
     (("not_found",), 404),
-    (("invalid_request", "bad_request", "badrequest", "context_length"), 400),
+    (("request_too_large",), 413),
+    (("invalid_", "bad_request", "badrequest", "context_length", "_policy"), 400),
 )
 
 
@@ -129,8 +131,10 @@ def _location(response: httpx.Response, grant: Grant) -> str | None:
         return None
 
 
-def status_error(reply: Reply, url: httpx.URL, model: str) -> ModelError:
-    """The error that a refusal stands for."""
+def status_error(
+    reply: Reply, url: httpx.URL, model: str, key_variable: str = KEY_VARIABLE
+) -> ModelError:
+    """The error that a refusal stands for; ``key_variable`` is where the key is looked for."""
     status, said = reply.status, f": {reply.message}" if reply.message else "."
     host = host_and_port(url)
     code: ErrorCode = "bad_request"
@@ -139,7 +143,7 @@ def status_error(reply: Reply, url: httpx.URL, model: str) -> ModelError:
     if status in (401, 403):
         code = "chat_disabled"
         message = f"{host} refused the key ({reply.mark}){said}"
-        advice = f"Set {KEY_VARIABLE} or pass api_key=, then retry."
+        advice = f"Set {key_variable} or pass api_key=, then retry."
     elif status == 429 and "quota" in reply.code:
         code = "rate_limited"
         message = f"The quota of this key is used up ({reply.mark}){said}"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw
 
 from ..core.messages import ToolPart
 
@@ -27,6 +27,8 @@ _CANCELLED: Final = re.compile(
 )
 """How the engine begins the message of a cancellation; what follows are the user's words."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_SHORT_ID: Final = re.compile(r"[A-Za-z0-9]{9}")
+_LETTERS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _KINDS: Final = {
     "text": "text",
@@ -47,23 +49,47 @@ def sendable(text: str) -> str:
     return text
 
 
+def link(title: str, url: str) -> str:
+    """``[title](url)`` as Markdown; empty where ``url`` is not one of the web."""
+    if not re.match(r"https?://[^\s/]", url) or re.search(r"[\s<>]", url):
+        return ""
+    title = " ".join(re.sub(r"[\[\]\\`<>]", " ", sendable(title)).split()) or url
+    return f"[{title}]({sendable(url).replace('(', '%28').replace(')', '%29')})"
+
+
 def json_text(value: Any) -> str:
     """``value`` as JSON text; what JSON does not know becomes its ``repr``."""
     try:
         return msgspec.json.encode(value, enc_hook=repr).decode()
     except UnicodeEncodeError:
-        return msgspec.json.encode(_sendable_json(value), enc_hook=repr).decode()
+        return msgspec.json.encode(sendable_json(value), enc_hook=repr).decode()
     except (RecursionError, TypeError, ValueError, OverflowError):
         return f'"({type(value).__name__} that is not JSON)"'
 
 
-def _sendable_json(value: Any) -> Any:
+def encoded(value: Any) -> Raw:
+    """``value`` as JSON that every server can read."""
+    try:
+        return Raw(msgspec.json.encode(value))
+    except UnicodeEncodeError:
+        return Raw(msgspec.json.encode(sendable_json(value)))
+
+
+def encoded_schema(parameters: Mapping[str, Any]) -> Raw:
+    """The schema of a tool's arguments, which is that of an object."""
+    if parameters.get("type") != "object":
+        parameters = {**parameters, "type": "object"}
+    return Raw(json_text(parameters).encode())
+
+
+def sendable_json(value: Any) -> Any:
+    """``value`` with all its text as ``sendable`` makes it."""
     if isinstance(value, str):
         return sendable(value)
     if isinstance(value, Mapping):
-        return {_sendable_json(k): _sendable_json(v) for k, v in value.items()}
+        return {sendable_json(k): sendable_json(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_sendable_json(item) for item in value]
+        return [sendable_json(item) for item in value]
     return value
 
 
@@ -85,6 +111,18 @@ def call_id(stored: str) -> str:
         return stored
     digest = hashlib.blake2b(stored.encode("utf-8", "surrogatepass"), digest_size=16)
     return f"call_{digest.hexdigest()}"
+
+
+def short_id(stored: str) -> str:
+    """An id of nine letters and digits, derived from ``stored``; itself where it is one."""
+    if _SHORT_ID.fullmatch(stored):
+        return stored
+    digest = hashlib.blake2b(stored.encode("utf-8", "surrogatepass"), digest_size=8)
+    number, letters = int.from_bytes(digest.digest()), ""
+    for _ in range(9):
+        number, rest = divmod(number, len(_LETTERS))
+        letters += _LETTERS[rest]
+    return letters
 
 
 def tool_name(stored: str) -> str:

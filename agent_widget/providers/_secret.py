@@ -28,9 +28,14 @@ class Credentials:
     A key function may block, so it is called in a worker thread.
     """
 
-    __slots__ = ("_headers", "_key")
+    __slots__ = ("_header", "_headers", "_key")
 
-    def __init__(self, key: ApiKey, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        key: ApiKey,
+        headers: Mapping[str, str] | None = None,
+        header: str = "authorization",
+    ) -> None:
         if isinstance(key, str):
             key = _checked_key(key)
         elif key is not None and not callable(key):
@@ -39,14 +44,17 @@ class Credentials:
                 f"{type(key).__name__}."
             )
         self._key = key
+        self._header = header
         self._headers = _checked_headers((headers or {}).items())
 
     async def current(self) -> Grant:
         """Key and headers for one request. Raises ModelError when the key function fails."""
         if callable(self._key):
-            grant, problem = await asyncio.to_thread(_granted_by, self._key, self._headers)
+            grant, problem = await asyncio.to_thread(
+                _granted_by, self._key, self._headers, self._header
+            )
         else:
-            grant, problem = Grant(self._key, self._headers), ""
+            grant, problem = Grant(self._key, self._headers, self._header), ""
         if grant is None:
             raise ModelError(
                 "chat_disabled",
@@ -60,17 +68,24 @@ class Credentials:
 
 
 class Grant(httpx.Auth):
-    """The key and headers of one request; applies them to it and masks them in text."""
+    """The key and headers of one request; applies them to it and masks them in text.
 
-    __slots__ = ("_headers", "_key")
+    The key goes into ``header``: as a bearer token in ``authorization``, as it is in another one.
+    """
 
-    def __init__(self, key: str | None, headers: Mapping[str, str]) -> None:
+    __slots__ = ("_header", "_headers", "_key")
+
+    def __init__(
+        self, key: str | None, headers: Mapping[str, str], header: str = "authorization"
+    ) -> None:
         self._key = key
         self._headers = headers
+        self._header = header
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         if self._key is not None:
-            request.headers["authorization"] = f"Bearer {self._key}"
+            is_bearer = self._header == "authorization"
+            request.headers[self._header] = f"Bearer {self._key}" if is_bearer else self._key
         request.headers.update(self._headers)
         yield request
 
@@ -89,7 +104,9 @@ class Grant(httpx.Auth):
         return "Grant(***)"
 
 
-def _granted_by(key: Callable[[], str], headers: Mapping[str, str]) -> tuple[Grant | None, str]:
+def _granted_by(
+    key: Callable[[], str], headers: Mapping[str, str], header: str
+) -> tuple[Grant | None, str]:
     """What ``key`` grants now, or None and the type of the error.
 
     Raises nothing: text and traceback of an error may hold the key.
@@ -98,7 +115,7 @@ def _granted_by(key: Callable[[], str], headers: Mapping[str, str]) -> tuple[Gra
         fresh: object = key()
         if not isinstance(fresh, str):
             return None, f"it returned a {type(fresh).__name__}"
-        return Grant(_checked_key(fresh), headers), ""
+        return Grant(_checked_key(fresh), headers, header), ""
     except Exception as error:  # noqa: BLE001 - anything may go wrong in the user's function
         return None, type(error).__name__
 

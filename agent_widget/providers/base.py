@@ -29,12 +29,14 @@ class ModelRequest(Struct, frozen=True):
     """One model call.
 
     ``messages`` is the conversation as stored; the provider builds a request from it that the
-    server accepts (every call answered, no empty text) and never edits it.
+    server accepts (every call answered, no empty text) and never edits it. ``thinking`` is one of
+    the model's ``thinking_levels`` (None: the server's own default, nothing is sent).
     """
 
     messages: Conversation
     system: str | None = None
     tools: tuple[ToolSpec, ...] = ()
+    thinking: str | None = None
 
 
 class TextChunk(Struct, frozen=True):
@@ -47,6 +49,15 @@ class ReasoningChunk(Struct, frozen=True):
     """More reasoning text."""
 
     text: str
+
+
+class ReasoningData(Struct, frozen=True):
+    """What the server wants back of the reasoning before it, byte-exact, which ends with it.
+
+    Without reasoning text before it, it is a block of its own, of which nothing can be shown.
+    """
+
+    data: dict[str, Any]
 
 
 class CallProgress(Struct, frozen=True):
@@ -74,6 +85,18 @@ class CallReady(Struct, frozen=True):
     problem: str | None = None
 
 
+class ServerCall(Struct, frozen=True):
+    """A call that the server itself has run: shown like any other, never run here.
+
+    ``output`` is a stored ``ToolOutput``: ``{"content": [block, …], "isError": bool}``.
+    """
+
+    id: str
+    name: str
+    args: Any
+    output: dict[str, Any]
+
+
 class StepEnd(Struct, frozen=True):
     """The last event of a stream that ended properly.
 
@@ -86,7 +109,9 @@ class StepEnd(Struct, frozen=True):
     detail: str | None = None
 
 
-ModelEvent: TypeAlias = TextChunk | ReasoningChunk | CallProgress | CallReady | StepEnd
+ModelEvent: TypeAlias = (
+    TextChunk | ReasoningChunk | ReasoningData | CallProgress | CallReady | ServerCall | StepEnd
+)
 
 
 class ModelInfo(Struct, frozen=True):
@@ -94,7 +119,9 @@ class ModelInfo(Struct, frozen=True):
 
     ``label`` is short (``"openai:gpt-5"``); ``notice`` one line with the way out when this is not
     the model one would expect (the offline model), else None. ``base_url`` is its server, by which
-    its price is known.
+    its price is known. ``thinking_levels`` are those of ``off``, ``minimal``, ``low``, ``medium``,
+    ``high`` and ``xhigh`` that it takes, least first; empty for a model that does not reason, or
+    of which that is not known.
     """
 
     provider: str
@@ -103,6 +130,7 @@ class ModelInfo(Struct, frozen=True):
     offline: bool = False
     notice: str | None = None
     base_url: str | None = None
+    thinking_levels: tuple[str, ...] = ()
 
 
 @runtime_checkable

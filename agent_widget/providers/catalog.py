@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from ..core.errors import InvalidOptions
-from ._defaults import KEY_VARIABLE, OPENAI_URL, URL_VARIABLE
+from ._defaults import OPENAI_URL, URL_VARIABLE
+from ._thinking import openai_levels
 from .base import Model
 from .offline import OfflineModel
+from .presets import OPENAI, PRESETS, Preset, Wire
 
 if TYPE_CHECKING:
     from ._secret import ApiKey
@@ -18,9 +20,18 @@ if TYPE_CHECKING:
 DEFAULT_OPENAI_MODEL: Final = "gpt-5-mini"
 """The model behind ``model=None`` when there is a key of OpenAI."""
 
-PROVIDERS: Final = ("openai", "openai-chat")
 OFFLINE: Final = "offline"
-FORMS: Final = "'openai:NAME', 'openai-chat:NAME' or 'offline'"
+BRIDGE: Final = "pydantic_ai"
+_WIRES: Final[Mapping[str, Wire]] = {
+    "openai-chat": "openai-chat",
+    "openai-responses": "openai-responses",
+}
+PROVIDERS: Final = (*PRESETS, *_WIRES)
+FORMS: Final = (
+    "'openai:NAME', 'openai-chat:NAME', 'openai-responses:NAME', "
+    + ", ".join(f"'{name}:NAME'" for name in PRESETS if name != "openai")
+    + f", '{BRIDGE}:NAME' or 'offline'"
+)
 
 
 def resolve_model(
@@ -32,9 +43,11 @@ def resolve_model(
 ) -> Model:
     """The model that ``model`` stands for.
 
-    ``"openai:NAME"`` and ``"openai-chat:NAME"`` are Chat Completions at ``base_url`` (default: the
-    variable OPENAI_BASE_URL, else OpenAI) with ``api_key`` (default: the variable OPENAI_API_KEY,
-    which then goes to that server); ``"offline"`` is the demo model. None is
+    ``"SERVER:NAME"`` is a model of one of ``PRESETS`` at ``base_url`` (default: the preset's
+    variable, else its own address) with ``api_key`` (default: the preset's variable, which then
+    goes to that server). ``"openai:"`` speaks the Responses API where the model reasons and is
+    OpenAI's own, else Chat Completions; ``"openai-chat:"`` and ``"openai-responses:"`` choose.
+    ``"pydantic_ai:NAME"`` is what that library makes of NAME, ``"offline"`` the demo model. None is
     ``DEFAULT_OPENAI_MODEL`` when there is a key and no other server is named, and the demo model
     when there is neither. A ``Model`` is returned as it is. ``environ`` stands in for
     ``os.environ``. Raises InvalidOptions.
@@ -59,7 +72,7 @@ def resolve_model(
 
 
 def _default_model(base_url: str | None, api_key: ApiKey, environ: Mapping[str, str]) -> Model:
-    url, key = _server(base_url, environ), _key(api_key, environ)
+    url, key = _server(OPENAI, base_url, environ), _key(OPENAI, api_key, environ)
     if url is not None and url.rstrip("/") != OPENAI_URL:
         source = "base_url" if base_url is not None else URL_VARIABLE
         raise InvalidOptions(
@@ -68,7 +81,7 @@ def _default_model(base_url: str | None, api_key: ApiKey, environ: Mapping[str, 
         )
     if key is None:
         return OfflineModel()
-    return _openai_model(DEFAULT_OPENAI_MODEL, base_url, api_key, environ)
+    return _named_model(f"openai:{DEFAULT_OPENAI_MODEL}", base_url, api_key, environ)
 
 
 def _named_model(
@@ -77,11 +90,26 @@ def _named_model(
     provider, colon, name = (part.strip() for part in text.partition(":"))
     if text.strip() == OFFLINE:
         return OfflineModel()
+    if colon and provider == BRIDGE and name:
+        return _bridged_model(name, base_url, api_key)
     if colon and provider in PROVIDERS and name:
-        return _openai_model(name, base_url, api_key, environ)
+        preset = PRESETS.get(provider, OPENAI)
+        wire = _wire(provider, preset, name, _server(preset, base_url, environ))
+        return _preset_model(preset, wire, name, base_url, api_key, environ)
     raise InvalidOptions(
         f"model={text!r} names no known model.", advice=f"Write {FORMS}.{_suggestion(text)}"
     )
+
+
+def _bridged_model(name: str, base_url: str | None, api_key: ApiKey) -> Model:
+    if base_url is not None or api_key is not None:
+        raise InvalidOptions(
+            f"base_url and api_key cannot be passed on to {BRIDGE}:{name}.",
+            advice="Make the model with pydantic_ai and pass PydanticAIModel(model).",
+        )
+    from .pydantic_ai_bridge import PydanticAIModel
+
+    return PydanticAIModel(name)
 
 
 def _suggestion(text: str) -> str:
@@ -96,24 +124,64 @@ def _suggestion(text: str) -> str:
     return f" Did you mean {meant!r}?"
 
 
-def _openai_model(
-    name: str, base_url: str | None, api_key: ApiKey, environ: Mapping[str, str]
+def _preset_model(
+    preset: Preset,
+    wire: Wire,
+    name: str,
+    base_url: str | None,
+    api_key: ApiKey,
+    environ: Mapping[str, str],
 ) -> Model:
-    from .openai_chat import OpenAIChat  # httpx is slow to import
-
-    url, key = _server(base_url, environ), _key(api_key, environ)
-    if key is None and url is None:
+    """Imports only the wire that is spoken: httpx is slow to import."""
+    url, key = _server(preset, base_url, environ), _key(preset, api_key, environ)
+    if url is None and preset.base_url is None:
         raise InvalidOptions(
-            f"model 'openai:{name}' needs a key and none was given.",
-            advice=f"Set {KEY_VARIABLE}, pass api_key=, pass the base_url= of a server that needs "
-            "none, or use model='offline'.",
+            f"model '{preset.name}:{name}' needs the address of your server.",
+            advice=f"Set {preset.url_variable} or pass base_url=.",
         )
-    return OpenAIChat(name, base_url=OPENAI_URL if url is None else url, api_key=key)
+    if key is None and url is None and preset.key_variables:
+        raise InvalidOptions(
+            f"model '{preset.name}:{name}' needs a key and none was given.",
+            advice=f"Set {preset.key_variables[0]}, pass api_key=, pass the base_url= of a server "
+            "that needs none, or use model='offline'.",
+        )
+    if wire == "anthropic":
+        from .anthropic_messages import AnthropicMessages
+
+        return AnthropicMessages(name, base_url=url, api_key=key, preset=preset)
+    if wire == "openai-responses":
+        from .openai_responses import OpenAIResponses
+
+        return OpenAIResponses(name, base_url=url, api_key=key, preset=preset)
+    from .openai_chat import OpenAIChat
+
+    return OpenAIChat(name, base_url=url, api_key=key, preset=preset)
 
 
-def _server(base_url: str | None, environ: Mapping[str, str]) -> str | None:
-    return (environ.get(URL_VARIABLE, "").strip() or None) if base_url is None else base_url
+def _wire(provider: str, preset: Preset, name: str, url: str | None) -> Wire:
+    """The wire that ``provider`` names; OpenAI's own reasoning models need the Responses API to
+    keep what they thought, other servers seldom have it.
+    """
+    if provider in _WIRES:
+        return _WIRES[provider]
+    is_own = url is None or url.rstrip("/") == OPENAI_URL
+    if preset is OPENAI and is_own and openai_levels(name):
+        return "openai-responses"
+    return preset.wire
 
 
-def _key(api_key: ApiKey, environ: Mapping[str, str]) -> ApiKey:
-    return api_key or environ.get(KEY_VARIABLE, "").strip() or None
+def _server(preset: Preset, base_url: str | None, environ: Mapping[str, str]) -> str | None:
+    """The address of a server other than the preset's own, if one is named."""
+    if base_url is not None or preset.url_variable is None:
+        return base_url
+    url = environ.get(preset.url_variable, "").strip()
+    if url and preset.name == "azure" and "/openai" not in url:
+        url = url.rstrip("/") + "/openai/v1"
+    if url and "://" not in url:  # as Ollama takes it
+        url = f"http://{url}"
+    return url or None
+
+
+def _key(preset: Preset, api_key: ApiKey, environ: Mapping[str, str]) -> ApiKey:
+    values = (environ.get(name, "").strip() for name in preset.key_variables)
+    return api_key or next((value for value in values if value), None)

@@ -2,286 +2,82 @@
 
 from __future__ import annotations
 
-import asyncio
-import uuid
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, suppress
+from collections.abc import Mapping
 from typing import Any, Final
 
 import httpx
-import msgspec
+from msgspec.structs import replace
 
-from ..core.errors import InvalidOptions, ModelError
-from ._chat_request import ChatOptions, EncodedMessages, build_request
-from ._chat_stream import MAX_ANSWER_CHARS, Answer, AnswerTooLong, ReportedError
-from ._defaults import OPENAI_URL
-from ._http import (
-    MAX_ERROR_BODY_BYTES,
-    endpoint,
-    host_and_port,
-    place,
-    read_reply,
-    status_error,
-    stream_reply,
-    timeouts,
-    transport_error,
-)
-from ._parts import sendable
-from ._secret import ApiKey, Credentials, Grant
-from ._sse import MAX_EVENT_BYTES, EventReader, EventTooLarge
-from .base import ModelEvent, ModelInfo, ModelRequest
+from ._chat_request import ChatOptions, build_request
+from ._chat_stream import ChatAnswer
+from ._driver import TIMEOUT_S, HttpModel, checked_extra, checked_name
+from ._history import EncodedMessages, Style, maker_of
+from ._secret import ApiKey
+from ._thinking import chat_levels
+from .base import ModelInfo, ModelRequest
+from .presets import OPENAI, Preset
 
-TIMEOUT_S: Final = 300.0
-"""The longest silence of a server: local models read a long prompt before they say anything."""
-
-_LAST_WORDS_S: Final = 5.0
-"""How long usage and the end of the stream may take after the answer is whole."""
-_DRAIN_S: Final = 0.25
-"""How long the connection may take to end after ``[DONE]``, so that it can be used again."""
 _RESERVED: Final = ("messages", "tools")
-_HEADERS: Final = {
-    "accept": "text/event-stream, application/json",
-    # Compressed streams are held back by proxies until a block is full.
-    "accept-encoding": "identity",
-    "content-type": "application/json",
-}
 
 
-class OpenAIChat:
+class OpenAIChat(HttpModel):
     """A model that a server offers over Chat Completions.
 
-    ``base_url`` is the server's address (with or without ``/v1``); ``api_key`` text, a function
+    ``base_url`` is its address (with or without ``/v1``); ``api_key`` text, a function
     that is called for each request, or None; ``timeout_s`` the longest silence of the server.
     ``extra_body`` is merged into each request. ``include_usage=False`` is for servers that refuse
     ``stream_options``; ``send_reasoning=True`` for those that want ``reasoning_content`` back.
+    ``preset`` says whose server it is (see ``presets``), and all of that where it is not said here.
     A ``client`` that is passed in is used as it is and not closed. Redirects are not followed.
     Raises InvalidOptions.
     """
+
+    path = "/chat/completions"
+    speaks = "a chat completion"
 
     def __init__(
         self,
         model: str,
         *,
-        base_url: str = OPENAI_URL,
+        base_url: str | None = None,
         api_key: ApiKey = None,
         headers: Mapping[str, str] | None = None,
         timeout_s: float = TIMEOUT_S,
         client: httpx.AsyncClient | None = None,
         extra_body: Mapping[str, Any] | None = None,
         include_usage: bool = True,
-        send_reasoning: bool = False,
+        send_reasoning: bool | None = None,
+        preset: Preset = OPENAI,
     ) -> None:
-        if not timeout_s > 0:
-            raise InvalidOptions(f"timeout_s must be more than 0, not {timeout_s!r}.")
-        self._url = endpoint(base_url, "/chat/completions")
-        self._credentials = Credentials(api_key, headers)
-        self._options = ChatOptions(
-            _checked_name(model), include_usage, send_reasoning, _checked_extra(extra_body)
+        name, extra = checked_name(model), checked_extra(extra_body, _RESERVED)
+        super().__init__(
+            base_url=base_url,
+            api_key=api_key,
+            headers=headers,
+            timeout_s=timeout_s,
+            client=client,
+            preset=preset,
         )
+        style = Style(maker_of("openai-chat", name, self._url.host), short_ids=preset.short_ids)
+        sends = preset.sends_reasoning if send_reasoning is None else send_reasoning
+        self._options = ChatOptions(name, include_usage, sends, extra, style, preset.thinking)
         self._cache = EncodedMessages()
-        self._timeouts = timeouts(timeout_s)
-        self._client = httpx.AsyncClient() if client is None else client
-        self._owns_client = client is None
 
     @property
     def info(self) -> ModelInfo:
         name = self._options.model
-        is_openai = self._url.host == httpx.URL(OPENAI_URL).host
-        label = f"openai:{name}" if is_openai else f"{name} at {host_and_port(self._url)}"
-        return ModelInfo("openai-chat", name, label, base_url=str(self._url))
+        return self._info("openai-chat", name, chat_levels(name))
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """The answer to ``request``, piece by piece. Raises ModelError.
+    def _body(self, request: ModelRequest) -> bytes:
+        return build_request(request, self._options, self._cache)
 
-        Calls come last, and only when the server said that the answer is whole. A ``CallProgress``
-        holds the arguments so far.
-        """
-        grant = await self._credentials.current()
-        answer = Answer()
-        failure = self._closed()
-        if failure is None:
-            body = build_request(request, self._options, self._cache)
-            try:
-                async with self._open(body, grant) as response:
-                    failure = await self._refusal(response, grant)
-                    if failure is None:
-                        async with aclosing(_news(response, answer)) as news:
-                            async for events in news:
-                                for event in events:
-                                    yield event
-                        failure = self._shortcoming(answer, response)
-            except httpx.HTTPError as error:
-                # What breaks after the last word does not matter.
-                failure = None if answer.is_over else transport_error(error, self._url, grant)
-            except ReportedError as error:
-                reply = stream_reply(error.words, error.code, grant)
-                failure = status_error(reply, self._url, self._options.model)
-            except (EventTooLarge, AnswerTooLong) as error:
-                failure = _too_large(error, self._url)
-        if failure is not None:
-            # Raised here, away from the handlers: httpx's errors lead to the request and its key.
-            raise failure
-        for event in answer.end(_new_call_id):
-            yield event
+    def _new_answer(self) -> ChatAnswer:
+        return ChatAnswer(self._options.style.maker)
 
-    async def aclose(self) -> None:
-        """Release connections; harmless twice. A client that was passed in stays open."""
-        if self._owns_client:
-            await self._client.aclose()
-
-    def __repr__(self) -> str:
-        return f"OpenAIChat({self._options.model!r}, base_url={place(self._url)!r})"
-
-    def _open(self, body: bytes, grant: Grant) -> Any:
-        return self._client.stream(
-            "POST",
-            self._url,
-            content=body,
-            headers=_HEADERS,
-            auth=grant,
-            timeout=self._timeouts,
-            follow_redirects=False,
-        )
-
-    def _closed(self) -> ModelError | None:
-        if not self._client.is_closed:
-            return None
-        return ModelError("network", f"The model {self._options.model!r} was closed.")
-
-    async def _refusal(self, response: httpx.Response, grant: Grant) -> ModelError | None:
-        """Why ``response`` holds no answer, or None when it may hold one."""
-        if not response.is_success:
-            reply = read_reply(response, await _error_body(response), grant)
-            return status_error(reply, self._url, self._options.model)
-        if "html" in _content_type(response):
-            return ModelError(
-                "bad_request",
-                f"{place(self._url)} answered with a web page, not with a chat completion.",
-                advice="Check base_url: it usually ends in /v1.",
-                status=response.status_code,
-            )
-        return None
-
-    def _shortcoming(self, answer: Answer, response: httpx.Response) -> ModelError | None:
-        """What an answer lacks that ended without an error, or None when it is whole."""
-        host = host_and_port(self._url)
-        if answer.is_unreadable:
-            return ModelError(
-                "network",
-                f"{host} answered with {_content_type(response) or 'data'} that is not a chat "
-                "completion.",
-                advice="Check base_url: it must lead to an OpenAI-compatible chat API.",
-                status=response.status_code,
-            )
-        if answer.is_over:
-            return None
-        return ModelError(
-            "network",
-            f"{host} closed the connection before the answer was complete.",
-            advice="Retry to go on.",
-            status=response.status_code,
-            retryable=True,
-        )
-
-
-async def _news(response: httpx.Response, answer: Answer) -> AsyncGenerator[list[ModelEvent], None]:
-    """What the body of ``response`` adds to ``answer``, event by event, until it is whole."""
-    if "json" in _content_type(response):
-        yield answer.read_whole(await _whole_body(response))
-        return
-    reader = EventReader()
-    async with aclosing(_pieces(response)) as pieces:
-        async for piece in pieces:
-            for event in reader.feed(piece):
-                yield answer.read(event)
-            if answer.is_over:
-                break
-        for event in reader.end() if not answer.is_over else ():
-            yield answer.read(event)
-        if answer.is_over:
-            yield await _last_words(pieces, reader, answer)
-
-
-async def _last_words(
-    pieces: AsyncIterator[bytes], reader: EventReader, answer: Answer
-) -> list[ModelEvent]:
-    """What comes after the answer is whole: its usage, the end of the stream."""
-    news: list[ModelEvent] = []
-    loop = asyncio.get_running_loop()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_DRAIN_S if answer.is_done else _LAST_WORDS_S) as limit:
-            async for piece in pieces:
-                was_done = answer.is_done
-                for event in reader.feed(piece) if not was_done else ():
-                    news += answer.read(event)
-                if answer.is_done is not was_done:
-                    limit.reschedule(loop.time() + _DRAIN_S)
-    return news
-
-
-def _pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    is_plain = response.headers.get("content-encoding", "identity") == "identity"
-    pieces = response.aiter_raw() if is_plain else response.aiter_bytes()
-    assert isinstance(pieces, AsyncGenerator)
-    return pieces
-
-
-async def _whole_body(response: httpx.Response) -> bytes:
-    body = bytearray()
-    async with aclosing(_pieces(response)) as pieces:
-        async for piece in pieces:
-            body += piece
-            if len(body) > MAX_EVENT_BYTES:
-                raise EventTooLarge
-    return bytes(body)
-
-
-async def _error_body(response: httpx.Response) -> bytes:
-    """The beginning of the body; what cannot be had within the time is left out."""
-    body = bytearray()
-    with suppress(httpx.HTTPError, TimeoutError):
-        async with asyncio.timeout(_LAST_WORDS_S), aclosing(_pieces(response)) as pieces:
-            async for piece in pieces:
-                body += piece
-                if len(body) >= MAX_ERROR_BODY_BYTES:
-                    break
-    return bytes(body[:MAX_ERROR_BODY_BYTES])
-
-
-def _content_type(response: httpx.Response) -> str:
-    """The media type, lower case; empty when the server names none."""
-    content_type: str = response.headers.get("content-type", "")
-    return content_type.partition(";")[0].strip().lower()
-
-
-def _too_large(error: EventTooLarge | AnswerTooLong, url: httpx.URL) -> ModelError:
-    what, limit = ("event", MAX_EVENT_BYTES)
-    if isinstance(error, AnswerTooLong):
-        what, limit = ("answer", MAX_ANSWER_CHARS)
-    message = f"{host_and_port(url)} sent an {what} of more than {limit // 2**20} MB."
-    return ModelError("bad_request", message, advice="Ask for less at once.")
-
-
-def _new_call_id() -> str:
-    return f"call_{uuid.uuid4().hex[:24]}"
-
-
-def _checked_name(model: object) -> str:
-    if not isinstance(model, str) or not model.strip():
-        raise InvalidOptions(f"model must be the name of a model, not {model!r}.")
-    return sendable(model.strip())
-
-
-def _checked_extra(extra: object) -> dict[str, Any]:
-    if extra is None:
-        return {}
-    if not isinstance(extra, Mapping):
-        raise InvalidOptions(f"extra_body must be a mapping, not a {type(extra).__name__}.")
-    for name in _RESERVED:
-        if name in extra:
-            raise InvalidOptions(f"extra_body cannot hold {name!r}: the session writes it.")
-    try:
-        msgspec.json.encode(extra)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidOptions(f"extra_body is not JSON: {error}.") from None
-    return dict(extra)
+    def _forget_images(self, digests: frozenset[str]) -> bool:
+        style = self._options.style
+        if digests <= style.refused:
+            return False
+        style = replace(style, refused=style.refused | digests)
+        self._options, self._cache = replace(self._options, style=style), EncodedMessages()
+        return True

@@ -1,6 +1,7 @@
 """The command line of the package.
 
-``permit`` tries permission rules on commands, ``narrate`` says what happened in a session.
+``permit`` tries permission rules on commands, ``narrate`` says what happened in a session,
+``parse-stream`` what a recorded stream of a model server holds.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from .defaults import SECRET_FILES
 from .paths import DiskPaths
 
 DATABASE: Final = b"SQLite format 3"
+WIRES: Final = ("openai-chat", "openai-responses", "anthropic")
 _KINDS: dict[str, Kind] = {"read": "read", "write": "edit"}
 
 
@@ -38,9 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_permit(commands.add_parser("permit", help="say whether rules would let a command run"))
     narrate = commands.add_parser("narrate", help="say what happened in a session")
     narrate.add_argument("file", type=Path, help="events or a stored session, as JSON Lines")
+    parse = commands.add_parser("parse-stream", help="say what a recorded stream holds, as JSON")
+    parse.add_argument("--wire", choices=WIRES, required=True, help="the API that it is of")
+    parse.add_argument("file", type=Path, help="the bytes of the stream, for example FILE.sse")
     given = sys.argv[1:] if arguments is None else arguments
     options = parser.parse_args(_without_separator(given))
-    return (_permit if options.command == "permit" else _narrate)(options, sys.stdout)
+    run = {"permit": _permit, "narrate": _narrate, "parse-stream": _parse_stream}
+    return run[options.command](options, sys.stdout)
 
 
 def _without_separator(arguments: Sequence[str]) -> list[str]:
@@ -148,6 +154,20 @@ def _narrate(options: argparse.Namespace, out: IO[str]) -> int:
             if (said := narrator.line(event)) is not None:
                 out.write(said + "\n")
     return status
+
+
+def _parse_stream(options: argparse.Namespace, out: IO[str]) -> int:
+    """What the stream in a file holds; 1 if it is no whole answer, 2 if it cannot be read."""
+    from ..providers.transcripts import transcript_report
+
+    try:
+        content = options.file.read_bytes()
+    except OSError as error:
+        print(f"{options.file} cannot be read: {error.strerror}", file=sys.stderr)  # noqa: T201
+        return 2
+    report = transcript_report(options.wire, (content,))
+    out.write(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
+    return int("error" in report)
 
 
 def _events_on(line: bytes) -> Iterable[Event]:

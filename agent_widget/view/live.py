@@ -214,15 +214,17 @@ class LiveView:
         block = self._open.pop((event.agent_id, event.index), None)
         if block is None:
             is_hidden = event.block_type == "thinking" and self.delivery.thinking == "off"
-            yield replace(event, text=None) if is_hidden else event
+            yield replace(event, text=None, data=None) if is_hidden else event
             return
         kind = "thinking" if event.block_type == "thinking" else block.kind
         text = None
-        if kind == "thinking" and block.mode != "off":
+        is_hidden = kind == "thinking" and block.mode == "off"
+        if kind == "thinking" and not is_hidden:
             text = event.text or block.text
         yield from _shown(block, event.agent_id, event.index)
         message_id = event.message_id or block.message_id
-        yield replace(event, message_id=message_id, block_type=kind, text=text)
+        data = None if is_hidden else event.data
+        yield replace(event, message_id=message_id, block_type=kind, text=text, data=data)
 
     def _held_back(self) -> Iterator[Event]:
         """What the blocks hold that a run leaves open."""

@@ -23,7 +23,8 @@ from agent_widget.engine.recovery import NOT_STARTED, UNKNOWN
 from agent_widget.engine.subagents import Agent
 from agent_widget.policy.input import PolicyChange
 from agent_widget.policy.permission import Decision
-from agent_widget.providers._chat_request import ChatOptions, EncodedMessages, build_request
+from agent_widget.providers._chat_request import ChatOptions, build_request
+from agent_widget.providers._history import EncodedMessages
 from agent_widget.store.base import LEASE_S, Lease, LeaseLost
 from agent_widget.store.memory import MemoryStore
 from agent_widget.store.urls import open_store

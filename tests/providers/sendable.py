@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from typing import Any
@@ -42,7 +43,7 @@ def _message_problems(message: dict[str, Any], index: int) -> list[str]:
     allowed = {
         "system": {"role", "content"},
         "user": {"role", "content"},
-        "assistant": {"role", "content", "tool_calls", "reasoning_content"},
+        "assistant": {"role", "content", "tool_calls", "reasoning_content", "reasoning_details"},
         "tool": {"role", "content", "tool_call_id"},
     }
     if role not in allowed:
@@ -56,11 +57,21 @@ def _message_problems(message: dict[str, Any], index: int) -> list[str]:
             found.append("blank content")
         if role == "assistant" and content != content.rstrip():
             found.append("trailing space")
+    elif role == "user" and isinstance(content, list) and content:
+        found += [problem for part in content for problem in _part_problems(part)]
     elif content is not None or role != "assistant":
         found.append("content is no text")
     if role == "assistant":
         found += _call_problems(message)
     return found
+
+
+def _part_problems(part: dict[str, Any]) -> list[str]:
+    if part.get("type") == "text":
+        return [] if part["text"].strip() else ["blank text"]
+    url = part.get("image_url", {}).get("url", "")
+    is_image = re.match(r"data:image/(png|jpeg|gif|webp);base64,", url)
+    return [] if is_image and b"IEND" in base64.b64decode(url.partition(",")[2]) else ["no image"]
 
 
 def _call_problems(message: dict[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 from agent_widget.core.errors import InvalidOptions
 from agent_widget.providers.catalog import DEFAULT_OPENAI_MODEL, resolve_model
 from agent_widget.providers.offline import OfflineModel
-from agent_widget.providers.openai_chat import OpenAIChat
+from agent_widget.providers.openai_responses import OpenAIResponses
 from agent_widget.testing.doubles import ScriptedModel
 
 from .chat import DONE, delta, events_of
@@ -46,7 +46,7 @@ def test_a_name_and_the_environment_decide(
 def test_the_environment_of_the_process_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(resolve_model(), OfflineModel)
     monkeypatch.setenv("OPENAI_API_KEY", "key-1")
-    assert isinstance(resolve_model(), OpenAIChat)
+    assert isinstance(resolve_model(), OpenAIResponses)
 
 
 @pytest.mark.anyio
@@ -83,7 +83,7 @@ def test_a_model_object_is_returned_as_it_is() -> None:
         ("opneai:gpt-5", "openai:gpt-5"),
         ("openai", "openai:NAME"),
         ("openai:", "openai:NAME"),
-        ("anthropic:claude", None),
+        ("antropic:claude", "anthropic:claude"),
         ("", None),
         (":x", None),
     ],

@@ -108,7 +108,7 @@ async def test_the_servers_words_are_found_and_bounded(case: str, chat_model: Ma
 async def test_a_refusal_whose_body_never_comes_is_still_told(
     chat_model: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_widget.providers.openai_chat._LAST_WORDS_S", 0.05)
+    monkeypatch.setattr("agent_widget.providers._driver._LAST_WORDS_S", 0.05)
     for end in (Hang(), Drop()):
         async with serving([head(503, "content-length: 99"), b"over", end]) as server:
             error = await failure_of(chat_model(server.url))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -22,13 +23,8 @@ from agent_widget.core.messages import (
     user_message,
 )
 from agent_widget.core.wire import messages_to_wire
-from agent_widget.providers._chat_request import (
-    EMPTY_MESSAGE,
-    GO_ON,
-    ChatOptions,
-    EncodedMessages,
-    build_request,
-)
+from agent_widget.providers._chat_request import ChatOptions, build_request, encode_message
+from agent_widget.providers._history import EMPTY_MESSAGE, GO_ON, EncodedMessages
 from agent_widget.providers._parts import INTERRUPTED, call_id
 from agent_widget.providers.base import ModelRequest, ToolSpec
 from tests.support.strategies import HISTORIES
@@ -36,6 +32,7 @@ from tests.support.strategies import HISTORIES
 from .sendable import problems_of
 
 OPTIONS = ChatOptions("m-1")
+ENCODE = partial(encode_message, options=OPTIONS)
 USER = user_message("u-1", "do it")
 
 
@@ -421,21 +418,21 @@ def test_a_message_is_encoded_once_for_all_requests_that_hold_it() -> None:
         body = build_request(ModelRequest(conversation), OPTIONS, cache)
         assert cache.misses == step + 2
         assert problems_of(body) == []
-    assert cache.of(conversation[3], OPTIONS) is cache.of(conversation[3], OPTIONS)
+    assert cache.of(conversation[3], ENCODE) is cache.of(conversation[3], ENCODE)
 
 
 def test_equal_messages_are_not_mistaken_for_each_other() -> None:
     cache = EncodedMessages()
     first, second = user_message("u", "a"), user_message("u", "a")
-    assert cache.of(first, OPTIONS) is not cache.of(second, OPTIONS)
+    assert cache.of(first, ENCODE) is not cache.of(second, ENCODE)
 
 
 def test_what_is_encoded_lives_as_long_as_its_message() -> None:
     cache = EncodedMessages()
     message = user_message("u", "a")
     for index in range(100):
-        cache.of(user_message(f"u-{index}", "a"), OPTIONS)
-    cache.of(message, OPTIONS)
+        cache.of(user_message(f"u-{index}", "a"), ENCODE)
+    cache.of(message, ENCODE)
     gc.collect()
     assert len(cache) == 1
     del message

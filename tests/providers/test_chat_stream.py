@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_widget.providers import _chat_stream
+from agent_widget.providers import _answer
 from agent_widget.providers.base import (
     CallProgress,
     CallReady,
@@ -314,7 +314,7 @@ async def test_the_media_type_of_a_stream_does_not_garble_it(
 async def test_an_endless_answer_is_refused(
     chat_model: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_chat_stream, "MAX_ANSWER_CHARS", 1000)
+    monkeypatch.setattr(_answer, "MAX_ANSWER_CHARS", 1000)
     for piece in (
         delta(content="x" * 99),
         delta(reasoning="x" * 99),

@@ -1,0 +1,90 @@
+"""Images of a conversation as a model may see them: whole, of a known kind, not too large."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from ..core.messages import Message
+
+MAX_IMAGE_BYTES: Final = 5 * 1024 * 1024
+"""The least that all vendors take."""
+
+_MARKS: Final[Mapping[str, tuple[bytes, bytes]]] = {
+    "image/png": (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"),
+    "image/jpeg": (b"\xff\xd8\xff", b"\xff\xd9"),
+    "image/gif": (b"GIF8", b";"),
+    "image/webp": (b"RIFF", b""),
+}
+"""How the bytes of a kind begin, and what stands at their end."""
+_END_BYTES: Final = 64
+"""How much padding may follow the end of an image."""
+_FOR_MODEL: Final = frozenset({"all", "model"})
+
+
+class Image(Struct, frozen=True):
+    """An image that vendors take: its media type and its bytes as base64."""
+
+    mime: str
+    data: str
+
+    @property
+    def url(self) -> str:
+        return f"data:{self.mime};base64,{self.data}"
+
+
+def images_for_model(output: object, refused: Collection[str] = ()) -> tuple[list[Image], int]:
+    """The images of a stored ``ToolOutput`` that are meant for the model, and how many of those
+    cannot be sent: damaged, too large, or with a digest in ``refused``.
+    """
+    images, left_out = [], 0
+    for block in _image_blocks(output):
+        mime, data = block.get("mime"), block.get("data")
+        image = Image(mime, data) if isinstance(mime, str) and isinstance(data, str) else None
+        if image is None or not _is_whole(image) or (refused and digest(image.data) in refused):
+            left_out += 1
+        else:
+            images.append(image)
+    return images, left_out
+
+
+def digest(data: str) -> str:
+    """What an image is known by."""
+    return hashlib.blake2b(data.encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def refused_image_digests(words: str, messages: Iterable[Message]) -> frozenset[str]:
+    """The images of ``messages`` where a server's ``words`` are about images, else none."""
+    if "image" not in words.lower():
+        return frozenset()
+    calls = (call for message in messages for call in message.tool_calls)
+    outputs = (output for call in calls for output in (call.output, call.error))
+    images = (image for output in outputs for image in images_for_model(output)[0])
+    return frozenset(digest(image.data) for image in images)
+
+
+def _image_blocks(output: object) -> Iterable[Mapping[str, Any]]:
+    content = output.get("content") if isinstance(output, Mapping) else None
+    for block in content if isinstance(content, list | tuple) else ():
+        is_image = isinstance(block, Mapping) and block.get("type") == "image"
+        if is_image and block.get("audience", "user") in _FOR_MODEL:
+            yield block
+
+
+def _is_whole(image: Image) -> bool:
+    begin, end = _MARKS.get(image.mime, (b"", b""))
+    if not begin or len(image.data) > MAX_IMAGE_BYTES * 4 // 3:
+        return False
+    try:
+        content = base64.b64decode(image.data, validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    if image.mime == "image/webp":
+        size = int.from_bytes(content[4:8], "little")
+        return content[8:12] == b"WEBP" and len(content) >= size + 8
+    return content.startswith(begin) and end in content[-_END_BYTES:]
