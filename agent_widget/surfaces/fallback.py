@@ -31,9 +31,9 @@ def view_as_markdown(view: SessionView, words: Words) -> str:
 
 def view_as_html(view: SessionView, words: Words) -> str:
     """The conversation as HTML in which every text is escaped; no script, no style sheet."""
-    rows = "".join(_last(view, words, _message_as_html))
-    lang = f'lang="{words.locale}" dir="{words.direction}"'
-    return f'<div {lang} style="{_STYLE}"><p><em>{escape(_headline(view, words))}</em></p>{rows}</div>'
+    head, rows = escape(_headline(view, words)), "".join(_last(view, words, _message_as_html))
+    attributes = f'lang="{words.locale}" dir="{words.direction}" style="{_STYLE}"'
+    return f"<div {attributes}><p><em>{head}</em></p>{rows}</div>"
 
 
 def _headline(view: SessionView, words: Words) -> str:

@@ -96,9 +96,9 @@ class AgentWidget(anywidget.AnyWidget):
     project run only with ``trust_project_hooks``: True, or the fingerprint of the warning that
     ``on_warning`` gets (else it is a notice), which holds for exactly that content.
     ``delivery`` is a mapping of ``text`` (stream, final) and ``thinking`` (stream, final, off):
-    when the page shows them. ``locale`` is the language of the page: ``"de"``, ``"en"``, ``"fr"``,
-    ``"es"``, ``"ja"``, ``"zh"``, ``"ar"``, also with a region; without it AGENT_WIDGET_LOCALE decides,
-    else the page that shows the chat. What the model says is its own affair.
+    when the page shows them. ``locale`` is the language of the chat: ``"de"``, ``"en"``, ``"fr"``,
+    ``"es"``, ``"ja"``, ``"zh"``, ``"ar"``, also with a region; without it AGENT_WIDGET_LOCALE
+    decides, else the page that shows the chat. What people, tools and models say stays as it is.
     ``output_type`` is the shape of answers (see ``query``). With ``session``, a ``ChatSession``,
     the widget shows that one and the other options are not used: code, page and tests drive the
     same session, which does not end with the widget.

@@ -38,6 +38,7 @@ class Page:
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] = []
         self.traits: list[dict[str, Any]] = []
+        self.words: dict[str, Any] = {}
         self.wire: dict[str, Any] | None = None
         self.seq = -1
         self.gaps = 0
@@ -56,6 +57,9 @@ class Page:
         self.sent.append(content)
         if not self.lose:
             self._arrive(content)
+
+    def write_words(self, words: dict[str, Any]) -> None:
+        self.words = words
 
     def write_snapshot(self, snapshot: dict[str, Any]) -> None:
         if self.broken:

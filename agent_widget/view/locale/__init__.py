@@ -4,9 +4,9 @@ To add a string, add **one line with the same key at the same place of every tab
 
 * ``page``: what the page says; in the front end ``t("key", {name: value})``.
 * ``narrator``: a sentence of an event; in ``view/sentences.py`` ``said("key", name=value)``.
-* ``kernel``: a text that Python made in English, such as a notice, an error's message or its advice.
-  The code that makes it stays as it is: a text, or a sentence of it, that is like the English line
-  is shown as the line of the table. ``{said}`` stands for anything, any other name for what does
+* ``kernel``: a text that Python made in English: a notice, an error's message or its advice. The
+  code that makes it stays as it is: a text, or a sentence of it, that is like the English line is
+  shown as the line of the table. ``{said}`` stands for anything, any other name for what does
   not go over the end of a sentence.
 * ``export``: what stands where no live view can be.
 

@@ -25,7 +25,7 @@ class Translator:
         self._known: dict[str, str] = {}
 
     def translated(self, text: str) -> str:
-        """``text`` with each sentence that is known in the other language, the others as they are."""
+        """``text`` with what is known of it in the other language, sentence by sentence."""
         if len(text) > MAX_CHARS:
             return text
         if text not in self._known:

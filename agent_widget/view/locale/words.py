@@ -33,7 +33,7 @@ class Said(Struct, frozen=True):
         return Said(self.key, {**self.params, "name": name})
 
 
-def said(key: str, **params: str | int | float | Said) -> Said:
+def said(key: str, **params: str | float | Said) -> Said:
     """The string ``key`` of the ``narrator`` table, with ``params``."""
     return Said(key, params)
 
@@ -75,7 +75,7 @@ class Words:
     def _translator(self) -> Translator | None:
         if self.locale == ENGLISH:
             return None
-        return Translator(words_of(ENGLISH)._table["kernel"], self._table["kernel"])
+        return Translator(_table_of(ENGLISH)["kernel"], self._table["kernel"])
 
     def _written(self, value: object) -> str:
         if isinstance(value, Said):
@@ -88,7 +88,7 @@ class Words:
 
 
 def match_of(tag: str) -> str | None:
-    """The language of a tag such as ``de-AT`` or ``zh_CN.UTF-8``; None when there is none for it."""
+    """The language of a tag such as ``de-AT`` or ``zh_CN.UTF-8``; None when it is not there."""
     language = re.split(r"[-_.@]", tag.strip().lower(), maxsplit=1)[0]
     return language if language in FORMS else None
 
@@ -97,13 +97,18 @@ def locale_of(tag: object) -> str:
     """The language that ``tag`` asks for. Raises InvalidOptions when there is none for it."""
     found = match_of(tag) if isinstance(tag, str) else None
     if found is None:
-        there = ", ".join(LOCALES)
-        raise InvalidOptions(f"locale={tag!r} is no language of this chat.", advice=f"Take {there}.")
+        message = f"locale={tag!r} is no language of this chat."
+        raise InvalidOptions(message, advice=f"Take one of {', '.join(LOCALES)}.")
     return found
 
 
 @cache
 def words_of(locale: str) -> Words:
     """The words of one of ``LOCALES``; its table is read when it is first asked for."""
+    return Words(locale, _table_of(locale))
+
+
+def _table_of(locale: str) -> Mapping[str, Any]:
     file = files(__package__ or "") / f"{locale}.json"
-    return Words(locale, json.loads(file.read_text(encoding="utf-8")))
+    table: Mapping[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return table
