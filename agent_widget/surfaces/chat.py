@@ -61,7 +61,11 @@ class Chat:
 
     def set_locale(self, locale: str) -> None:
         """Show the chat in another language. Raises InvalidOptions where there is none."""
-        self.driver.command(lambda: self.driver.session.set_locale(locale))
+
+        async def change() -> None:
+            self.driver.session.set_locale(locale)
+
+        self.driver.command(change)
 
     def connect(self) -> None:
         """Join session and browser, once the widget has its comm."""

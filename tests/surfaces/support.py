@@ -73,8 +73,8 @@ class Page:
 
     # --- as a page -----------------------------------------------------------------------------
 
-    def hello(self, view: str = "v1") -> None:
-        self._send({"kind": "hello", "view": view, "epoch": "", "last_seq": self.seq})
+    def hello(self, view: str = "v1", **fields: Any) -> None:
+        self._send({"kind": "hello", "view": view, "epoch": "", "last_seq": self.seq, **fields})
 
     async def command(self, name: str, **fields: Any) -> dict[str, Any]:
         """Send a command and wait for its reply."""

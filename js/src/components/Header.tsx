@@ -1,4 +1,4 @@
-import type { VNode } from "preact";
+import { Fragment, type VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { SessionView, Usage } from "../protocol";
 import { visible } from "../text/escapes";
@@ -41,16 +41,22 @@ function UsageLine({ usage }: { usage: Usage }): VNode {
     ...saved,
     ...context,
   ].join(" · ");
+  const shown = [
+    t("usage.short", { input: short(input), output: short(output_tokens) }),
+    ...cost,
+    ...saved,
+    ...context,
+  ];
   return (
     <span class="usage" title={whole}>
       <span class="sr">{whole}</span>
       <span aria-hidden="true">
-        {[
-          t("usage.short", { input: short(input), output: short(output_tokens) }),
-          ...cost,
-          ...saved,
-          ...context,
-        ].join(" · ")}
+        {shown.map((each, index) => (
+          <Fragment key={index}>
+            {index > 0 && " · "}
+            <bdi>{each}</bdi>
+          </Fragment>
+        ))}
       </span>
     </span>
   );
