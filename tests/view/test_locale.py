@@ -66,7 +66,7 @@ def test_a_table_has_the_keys_of_english_in_its_order(locale: str) -> None:
 
 @EVERY
 def test_a_string_has_the_places_of_english_and_the_forms_of_its_language(locale: str) -> None:
-    wrong = []
+    wrong: list[tuple[object, ...]] = []
     for section, key, entry in strings(TABLES[locale]):
         source = ENGLISH[section][key]
         if isinstance(entry, str) != isinstance(source, str):
