@@ -54,7 +54,7 @@ function UsageLine({ usage }: { usage: Usage }): VNode {
         {shown.map((each, index) => (
           <Fragment key={index}>
             {index > 0 && " · "}
-            <bdi>{each}</bdi>
+            <bdi dir={t.direction}>{each}</bdi>
           </Fragment>
         ))}
       </span>
