@@ -13,6 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from .display import LocaleChanged
 from .envelope import Event
 from .hookevents import HookBlocked, HookCompleted, HookTriggered
 from .messages import Json
@@ -58,6 +59,7 @@ __all__ = [
     "InputReceived",
     "InputWithdrawn",
     "InteractionChanged",
+    "LocaleChanged",
     "ModelChanged",
     "MsgRetracted",
     "MsgTextDelta",

@@ -19,6 +19,7 @@ from msgspec import Struct
 from ..core.errors import InvalidOptions, SessionError
 from ..core.events import (
     InputReceived,
+    LocaleChanged,
     NoticeDismissed,
     QueueName,
     SessionInfoChanged,
@@ -43,6 +44,7 @@ from ..store.base import Owner, SessionStore
 from ..tools.base import MainThread, Tool
 from ..tools.final import FinalResult
 from ..tools.registry import Registry, register
+from ..view.locale.words import locale_of
 from ..view.model import SessionView
 from .accessors import Accessors
 from .approvals import Approvals, AskUser, Attendant, decision_in_words
@@ -476,6 +478,12 @@ class Session(Accessors):
         """Put a notice away; unknown ids change nothing."""
         self._require_open()
         self._writer.emit(NoticeDismissed(nid=nid))
+
+    def set_locale(self, locale: str) -> None:
+        """Show the chat in another language. Raises InvalidOptions where there is none."""
+        self._require_open()
+        if (found := locale_of(locale)) != self.view.locale:
+            self._writer.emit(LocaleChanged(locale=found))
 
     # --- inside --------------------------------------------------------------------------------
 

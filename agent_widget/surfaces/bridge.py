@@ -9,6 +9,7 @@ so that a browser sees every loss and asks for a snapshot.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import logging
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,6 +18,7 @@ from typing import Any, Final, Protocol, get_args
 from ..core.errors import SessionError
 from ..core.events import (
     Event,
+    LocaleChanged,
     ModelChanged,
     PermissionDecided,
     PermissionRequested,
@@ -30,6 +32,8 @@ from ..core.events import (
 from ..engine.session import Session
 from ..policy.input import requested_change
 from ..view.live import Delivery, LiveView
+from ..view.locale.shown import Shown
+from ..view.locale.words import ENGLISH, match_of, words_of
 from ..view.model import SessionView
 from ..view.patch import diff
 from ..view.protocol import PROTOCOL
@@ -45,6 +49,7 @@ BOUNDARIES: Final = (
     ModelChanged,
     StorageChanged,
     TreeNavigated,
+    LocaleChanged,
 )
 """Events after which the snapshot trait is written: a question opens or closes, a run rests."""
 
@@ -58,6 +63,7 @@ class Transport(Protocol):
 
     def send_message(self, content: dict[str, Any]) -> None: ...
     def write_snapshot(self, snapshot: dict[str, Any]) -> None: ...
+    def write_words(self, words: dict[str, Any]) -> None: ...
     def click_context(self) -> contextvars.Context | None:
         """The context in which work started by a click runs: that of the displaying cell."""
         ...
@@ -88,7 +94,8 @@ class Bridge:
         self._loop = loop
         self._on_greeting = on_greeting
         self._live = None if delivery is None else LiveView(session.view, delivery)
-        self._sent = session.view
+        self._shown = Shown()
+        self._sent = self._shown.of(session.view)
         self._last_flush_s = float("-inf")
         self._timer: asyncio.TimerHandle | None = None
         self._is_at_boundary = False
@@ -128,6 +135,8 @@ class Bridge:
             self._live.push(event, view)
         if isinstance(event, BOUNDARIES):
             self._is_at_boundary = True
+        if isinstance(event, LocaleChanged):
+            self._write("words", self._transport.write_words, words_of(event.locale).for_page())
         if self._timer is not None:
             return
         due = max(self._loop.time(), self._last_flush_s + 1 / MAX_FPS)
@@ -138,7 +147,7 @@ class Bridge:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        view = self._session.view if self._live is None else self._live.view
+        view = self._shown.of(self._session.view if self._live is None else self._live.view)
         before = self._sent
         if view is not before:
             self._sent = view
@@ -149,13 +158,14 @@ class Bridge:
         if self._is_at_boundary:
             self._is_at_boundary = False
             self.seq += not self.views  # without patches the trait itself is what moves on
-            self._write_trait()
+            snapshot = trait_snapshot(self.epoch, self.seq, self._sent)
+            self._write("snapshot", self._transport.write_snapshot, snapshot)
 
-    def _write_trait(self) -> None:
+    def _write(self, name: str, write: Callable[[dict[str, Any]], None], value: Any) -> None:
         try:
-            self._transport.write_snapshot(trait_snapshot(self.epoch, self.seq, self._sent))
+            write(value)
         except Exception:  # noqa: BLE001  # the page may be gone: the run goes on
-            _log.warning("the snapshot could not be synced", exc_info=True)
+            _log.warning("the %s could not be synced", name, exc_info=True)
 
     def _send(self, content: dict[str, Any]) -> None:
         try:
@@ -180,11 +190,20 @@ class Bridge:
                 task.add_done_callback(self._tasks.discard)
 
     def _greet(self, content: Content) -> None:
+        self._take_locale(content.get("languages"))
         self._flush()
         self.views.add(str(content.get("view")))
         self._on_greeting()
         snapshot = {"kind": "snapshot", "protocol": PROTOCOL, "epoch": self.epoch}
         self._send({**snapshot, "seq": self.seq, "view": view_to_wire(self._sent)})
+
+    def _take_locale(self, languages: object) -> None:
+        """Speak the first language of the page that there is, where none was chosen."""
+        wanted = languages if isinstance(languages, list) else []
+        found = next((tag for each in wanted if (tag := match_of(str(each)[:40]))), ENGLISH)
+        if self._session.view.locale is None and found != ENGLISH:
+            with contextlib.suppress(SessionError):  # closed: it stays as it is
+                self._session.set_locale(found)
 
     def _send_history(self, content: Content) -> None:
         before = content.get("before")
@@ -202,6 +221,7 @@ class Bridge:
         except SessionError as error:
             code = error.code.upper()
             text = error.message if error.advice is None else f"{error.message} {error.advice}"
+            text = words_of(self._session.view.locale or ENGLISH).translated(text)
             reply |= {"ok": False, "code": code, "message": text}
         except Exception as error:  # noqa: BLE001  # every command is answered
             _log.exception("a command failed")

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from ..core.errors import SessionError
 from ..policy.permission import Decision
 from ..view.live import Delivery
+from ..view.locale.shown import Shown
+from ..view.locale.words import ENGLISH, Words, words_of
 from .attendant import WidgetAttendant
 from .bridge import Bridge, Transport, trait_snapshot
 from .driver import Driver
@@ -51,7 +53,19 @@ class Chat:
 
     def first_snapshot(self) -> dict[str, Any]:
         session = self.driver.session
-        return trait_snapshot(session.stream_id, 0, session.view)
+        return trait_snapshot(session.stream_id, 0, Shown().of(session.view))
+
+    def words(self) -> Words:
+        """The words of the language in which the chat is shown now."""
+        return words_of(self.driver.session.view.locale or ENGLISH)
+
+    def set_locale(self, locale: str) -> None:
+        """Show the chat in another language. Raises InvalidOptions where there is none."""
+
+        async def change() -> None:
+            self.driver.session.set_locale(locale)
+
+        self.driver.command(change)
 
     def connect(self) -> None:
         """Join session and browser, once the widget has its comm."""

@@ -24,6 +24,7 @@ from ..core.replay import events_of
 from ..policy.decision import ruling_on
 from ..policy.options import DIALECTS, MODES, Call, Kind, PermissionOptions, default_dialect
 from ..policy.rules import TARGETS, Rules, Target, read_rules, rules_of
+from ..view.locale.words import ENGLISH, LOCALES
 from ..view.narrate import Narrator
 from .defaults import SECRET_FILES
 from .paths import DiskPaths
@@ -40,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _add_permit(commands.add_parser("permit", help="say whether rules would let a command run"))
     narrate = commands.add_parser("narrate", help="say what happened in a session")
     narrate.add_argument("file", type=Path, help="events or a stored session, as JSON Lines")
+    narrate.add_argument(
+        "--locale", choices=LOCALES, default=ENGLISH, help="the language (default: %(default)s)"
+    )
     parse = commands.add_parser("parse-stream", help="say what a recorded stream holds, as JSON")
     parse.add_argument("--wire", choices=WIRES, required=True, help="the API that it is of")
     parse.add_argument("file", type=Path, help="the bytes of the stream, for example FILE.sse")
@@ -142,7 +146,7 @@ def _narrate(options: argparse.Namespace, out: IO[str]) -> int:
     except OSError as error:
         print(f"{options.file} cannot be read: {error.strerror}", file=sys.stderr)  # noqa: T201
         return 2
-    narrator, status = Narrator(), 0
+    narrator, status = Narrator(options.locale), 0
     for number, line in enumerate(lines, start=1):
         try:
             events = _events_on(line) if line.strip() else ()

@@ -10,49 +10,48 @@ from html import escape
 from typing import Final
 
 from ..core.messages import Message, TextPart, ToolPart
+from ..view.locale.words import Words
 from ..view.model import SessionView
 
 MAX_CHARS: Final = 20_000
 """Bound of each form: it is saved with the notebook at every display."""
 
 _STYLE = "font-family:sans-serif;max-width:50em"
-_STATES = {
-    "running": "running",
-    "awaiting-confirmation": "waiting for permission",
-    "done": "done",
-    "error": "failed",
-    "cancelled": "cancelled",
-}
 
 
-def view_as_text(view: SessionView) -> str:
+def view_as_text(view: SessionView, words: Words) -> str:
     """The conversation as plain text."""
-    return "\n\n".join([_headline(view), *_last(view, _message_as_text)])
+    return "\n\n".join([_headline(view, words), *_last(view, words, _message_as_text)])
 
 
-def view_as_markdown(view: SessionView) -> str:
+def view_as_markdown(view: SessionView, words: Words) -> str:
     """The conversation as Markdown."""
-    return "\n\n".join([f"*{_headline(view)}*", *_last(view, _message_as_markdown)])
+    return "\n\n".join([f"*{_headline(view, words)}*", *_last(view, words, _message_as_markdown)])
 
 
-def view_as_html(view: SessionView) -> str:
+def view_as_html(view: SessionView, words: Words) -> str:
     """The conversation as HTML in which every text is escaped; no script, no style sheet."""
-    rows = "".join(_last(view, _message_as_html))
-    return f'<div style="{_STYLE}"><p><em>{escape(_headline(view))}</em></p>{rows}</div>'
+    head, rows = escape(_headline(view, words)), "".join(_last(view, words, _message_as_html))
+    attributes = f'lang="{words.locale}" dir="{words.direction}" style="{_STYLE}"'
+    return f"<div {attributes}><p><em>{head}</em></p>{rows}</div>"
 
 
-def _headline(view: SessionView) -> str:
+def _headline(view: SessionView, words: Words) -> str:
     count = len(view.chat.messages)
-    said = {0: "no messages yet", 1: "1 message"}.get(count, f"{count} messages")
-    return f"agent_widget · {view.model.label} · {said}"
+    said = _words(words, "messages", count=count) if count else _words(words, "empty")
+    return _words(words, "headline", model=view.model.label, messages=said)
 
 
-def _last(view: SessionView, write: Callable[[Message], str]) -> list[str]:
+def _words(words: Words, key: str, **params: object) -> str:
+    return words.text("export", key, **params)
+
+
+def _last(view: SessionView, words: Words, write: Callable[[Message, Words], str]) -> list[str]:
     """The last messages as ``write`` puts them, within a size that a notebook can carry."""
     written: list[str] = []
     left = MAX_CHARS
     for message in reversed(view.chat.messages):
-        text = write(message)
+        text = write(message, words)
         left -= len(text)
         if left < 0 and written:
             break
@@ -60,34 +59,33 @@ def _last(view: SessionView, write: Callable[[Message], str]) -> list[str]:
     return written[::-1]
 
 
-def _author(message: Message) -> str:
-    return "You" if message.role == "user" else "Agent"
+def _author(message: Message, words: Words) -> str:
+    name = _words(words, "you") if message.role == "user" else _words(words, "agent")
+    return _words(words, "said", author=name)
 
 
-def _call_line(call: ToolPart) -> str:
-    return f"[{call.name}: {_STATES[call.state]}]"
-
-
-def _lines(message: Message) -> list[str]:
+def _lines(message: Message, words: Words) -> list[str]:
     lines = []
     for part in message.parts:
         if isinstance(part, TextPart):
             lines.append(part.text)
         elif isinstance(part, ToolPart):
-            lines.append(_call_line(part))
+            state = _words(words, f"call.{part.state}")
+            lines.append(_words(words, "call", tool=part.name, state=state))
     return lines
 
 
-def _message_as_text(message: Message) -> str:
-    return f"{_author(message)}: " + "\n".join(_lines(message))
+def _message_as_text(message: Message, words: Words) -> str:
+    return f"{_author(message, words)} " + "\n".join(_lines(message, words))
 
 
-def _message_as_markdown(message: Message) -> str:
-    return f"**{_author(message)}:** " + "\n\n".join(_lines(message))
+def _message_as_markdown(message: Message, words: Words) -> str:
+    return f"**{_author(message, words)}** " + "\n\n".join(_lines(message, words))
 
 
-def _message_as_html(message: Message) -> str:
+def _message_as_html(message: Message, words: Words) -> str:
     body = "".join(
-        f'<p style="white-space:pre-wrap">{escape(line)}</p>' for line in _lines(message)
+        f'<p dir="auto" style="white-space:pre-wrap">{escape(line)}</p>'
+        for line in _lines(message, words)
     )
-    return f"<div><strong>{_author(message)}</strong>{body}</div>"
+    return f"<div><strong>{escape(_author(message, words))}</strong>{body}</div>"

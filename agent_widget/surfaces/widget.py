@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -37,6 +38,7 @@ from ..providers.base import Model
 from ..providers.prices import TokenPrices
 from ..tools.base import Tool
 from ..view.live import Delivery, delivery_of
+from ..view.locale.words import locale_of
 from .assembly import Assembly, ChatOptions
 from .chat import Chat
 from .defaults import HELPER
@@ -45,6 +47,7 @@ from .keeping import Where
 from .kernel.context import DisplayContext
 from .run import Run
 
+LOCALE_VARIABLE: Final = "AGENT_WIDGET_LOCALE"
 STATIC: Final = Path(__file__).parents[1] / "static"
 
 
@@ -93,7 +96,9 @@ class AgentWidget(anywidget.AnyWidget):
     project run only with ``trust_project_hooks``: True, or the fingerprint of the warning that
     ``on_warning`` gets (else it is a notice), which holds for exactly that content.
     ``delivery`` is a mapping of ``text`` (stream, final) and ``thinking`` (stream, final, off):
-    when the page shows them.
+    when the page shows them. ``locale`` is the language of the chat: ``"de"``, ``"en"``, ``"fr"``,
+    ``"es"``, ``"ja"``, ``"zh"``, ``"ar"``, also with a region; without it AGENT_WIDGET_LOCALE
+    decides, else the page that shows the chat. What people, tools and models say stays as it is.
     ``output_type`` is the shape of answers (see ``query``). With ``session``, a ``ChatSession``,
     the widget shows that one and the other options are not used: code, page and tests drive the
     same session, which does not end with the widget.
@@ -106,6 +111,7 @@ class AgentWidget(anywidget.AnyWidget):
     host_adjudicator: ClassVar[Adjudicator | None] = None
     application_prompt: ClassVar[ApplicationPrompt | None] = None
     snapshot = traitlets.Dict().tag(sync=True)
+    words = traitlets.Dict().tag(sync=True)
 
     def __init__(  # noqa: PLR0913  # what a user may choose, all by name
         self,
@@ -140,6 +146,7 @@ class AgentWidget(anywidget.AnyWidget):
         on_warning: Callable[[TrustWarning], None] | None = None,
         output_type: object = None,
         delivery: Delivery | Mapping[str, str] | None = None,
+        locale: str | None = None,
         session: Assembled | None = None,
         **unknown: object,
     ) -> None:
@@ -147,6 +154,7 @@ class AgentWidget(anywidget.AnyWidget):
         if session is not None and not hasattr(session, "assembly"):
             advice = "Pass what create_session(…) gave."
             raise InvalidOptions(f"session={session!r} is no session.", advice=advice)
+        wanted_locale = locale_of(locale) if locale is not None else _host_locale()
         options: ChatOptions = {
             "tools": tools,
             "agents": agents,
@@ -190,7 +198,10 @@ class AgentWidget(anywidget.AnyWidget):
         self._driver = self._assembly.driver
         wanted = None if delivery is None else delivery_of(delivery)
         self._chat = Chat(self._driver, self, is_own=session is None, delivery=wanted)
-        super().__init__(snapshot=self._chat.first_snapshot())
+        if wanted_locale is not None:
+            self._chat.set_locale(wanted_locale)
+        words = self._chat.words().for_page()
+        super().__init__(snapshot=self._chat.first_snapshot(), words=words)
         self._chat.connect()
 
     # --- talking -------------------------------------------------------------------------------
@@ -276,6 +287,18 @@ class AgentWidget(anywidget.AnyWidget):
         """Show text and thinking as ``delivery`` says, from the next block on."""
         self._chat.set_delivery(delivery_of(delivery))
 
+    @property
+    def locale(self) -> str:
+        """The language in which the chat is shown; setting it changes it at once, on every page.
+
+        Raises InvalidOptions for a language that is not there.
+        """
+        return self._chat.words().locale
+
+    @locale.setter
+    def locale(self, locale: str) -> None:
+        self._chat.set_locale(locale)
+
     def close(self) -> None:
         """Stop what runs, end the session, close the view. Harmless twice."""
         chat: Chat | None = self.__dict__.get("_chat")  # None: construction failed
@@ -314,11 +337,11 @@ class AgentWidget(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         self._chat.displayed = DisplayContext.capture()
-        view = self._driver.session.view
+        view, words = self._driver.session.view, self._chat.words()
         fallback = {
-            "text/plain": view_as_text(view),
-            "text/markdown": view_as_markdown(view),
-            "text/html": view_as_html(view),
+            "text/plain": view_as_text(view, words),
+            "text/markdown": view_as_markdown(view, words),
+            "text/html": view_as_html(view, words),
         }
         bundle: Any = super()._repr_mimebundle_(**kwargs)
         if isinstance(bundle, tuple):
@@ -336,6 +359,9 @@ class AgentWidget(anywidget.AnyWidget):
     def write_snapshot(self, snapshot: dict[str, Any]) -> None:
         self.snapshot = snapshot
 
+    def write_words(self, words: dict[str, Any]) -> None:
+        self.words = words
+
     def click_context(self) -> contextvars.Context | None:
         displayed = self._chat.displayed
         return None if displayed is None else displayed.context.copy()
@@ -343,6 +369,12 @@ class AgentWidget(anywidget.AnyWidget):
 
 def _without_text(bundle: Mapping[str, Any]) -> dict[str, Any]:
     return {kind: data for kind, data in bundle.items() if kind != "text/plain"}
+
+
+def _host_locale() -> str | None:
+    """The language that the environment asks for, if any. Raises InvalidOptions for another one."""
+    asked = os.environ.get(LOCALE_VARIABLE)
+    return locale_of(asked) if asked else None
 
 
 def _refuse_unknown(unknown: Mapping[str, object]) -> None:

@@ -249,7 +249,8 @@ class SessionView(Struct, frozen=True):
     while a run was under way; ``branches`` maps ids of messages that have siblings, ``notes`` those
     of messages that nobody typed. ``agents`` maps ids of delegate calls. ``blocks`` holds where the
     blocks of the newest answer begin, of the main agent (None) and of each sub-agent. ``is_spent``
-    says that the budget let no further call through.
+    says that the budget let no further call through; ``locale`` is the language in which it is
+    shown, once one was chosen; the view itself is English.
     """
 
     session_id: str = ""
@@ -280,6 +281,7 @@ class SessionView(Struct, frozen=True):
     agents: Mapping[str, AgentView] = field(default_factory=dict)
     blocks: Mapping[str | None, tuple[BlockPlace, ...]] = field(default_factory=dict)
     is_spent: bool = False
+    locale: str | None = None
 
     @property
     def connection(self) -> Literal["none", "open", "retrying", "closed"]:

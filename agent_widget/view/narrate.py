@@ -20,6 +20,7 @@ from ..core.events import (
     ToolOutputDelta,
     ToolProposed,
 )
+from .locale.words import ENGLISH, Said, locale_of, said, words_of
 from .sentences import MAX_CHARS, OF_AGENTS, OF_CALLS, SENTENCES, quoted
 
 SILENT: Final[frozenset[type[Event]]] = frozenset(
@@ -41,9 +42,12 @@ class Narrator:
     """Says what happens, event by event; used by one thread for one session.
 
     It remembers the names of tools and sub-agents, and the beginning of the text under way.
+    ``locale`` is the language of the sentences; what they quote is not translated, and what the
+    event contract words stays English. Raises InvalidOptions for a language that is not there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, locale: str = ENGLISH) -> None:
+        self._words = words_of(locale_of(locale))
         self._tools: dict[str, str] = {}
         self._agents: dict[str, str] = {}
         self._texts: dict[tuple[str | None, int], str] = {}
@@ -51,10 +55,13 @@ class Narrator:
     def line(self, event: Event) -> str | None:
         """The sentence for ``event``, on one line and printable; None where there is none."""
         self._remember(event)
-        said = self._sentence(event)
-        if said is None or event.agent_id is None:
-            return said
-        return f"[{quoted(self._agents.get(event.agent_id, event.agent_id))}] {said}"
+        sentence = self._sentence(event)
+        if sentence is None:
+            return None
+        if event.agent_id is not None:
+            agent = quoted(self._agents.get(event.agent_id, event.agent_id))
+            sentence = said("of_agent", agent=agent, said=sentence)
+        return self._words.sentence(sentence)
 
     def _remember(self, event: Event) -> None:
         match event:
@@ -74,7 +81,7 @@ class Narrator:
             case _:
                 pass
 
-    def _sentence(self, event: Event) -> str | None:
+    def _sentence(self, event: Event) -> Said | str | None:
         kind = type(event)
         if isinstance(event, BlockEnd):
             return self._block(event)
@@ -82,16 +89,16 @@ class Narrator:
             return say(event)
         call_id: str = getattr(event, "tool_call_id", "")
         if say_of_call := OF_CALLS.get(kind):
-            said = say_of_call(event)
             name = getattr(event, "name", "") or self._tools.get(call_id, "")
-            return None if said is None else f"{quoted(name) or 'A tool'} {said}"
+            call = say_of_call(event)
+            return None if call is None else call.about(quoted(name) or said("a_tool"))
         if say_of_agent := OF_AGENTS.get(kind):
             name = self._agents.get(call_id, "")
-            return f"Sub-agent {quoted(name) or quoted(call_id)} {say_of_agent(event)}"
+            return say_of_agent(event).about(quoted(name) or quoted(call_id))
         return None
 
-    def _block(self, event: BlockEnd) -> str | None:
+    def _block(self, event: BlockEnd) -> Said | None:
         text = self._texts.pop((event.agent_id, event.index), "")
         if event.block_type == "thinking":
-            return "Model has thought"
-        return f"Model: {quoted(text)}" if text.strip() else None
+            return said("thought")
+        return said("text", text=quoted(text)) if text.strip() else None

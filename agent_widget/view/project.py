@@ -23,6 +23,7 @@ from ..core.events import (
     InputReceived,
     InputWithdrawn,
     InteractionChanged,
+    LocaleChanged,
     ModelChanged,
     MsgRetracted,
     MsgThinkingDelta,
@@ -146,6 +147,7 @@ def _with_chat(view: SessionView, chat: SessionState) -> SessionView:
         view.agents,
         view.blocks,
         view.is_spent,
+        view.locale,
     )
 
 
@@ -197,6 +199,10 @@ def _model(view: SessionView, event: ModelChanged) -> SessionView:
 
 def _mode(view: SessionView, event: PermissionModeChanged) -> SessionView:
     return replace(view, mode=event.mode, mode_warning=event.warning)
+
+
+def _locale(view: SessionView, event: LocaleChanged) -> SessionView:
+    return replace(view, locale=event.locale)
 
 
 def _todos(view: SessionView, event: TodoUpdated) -> SessionView:
@@ -396,6 +402,7 @@ _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     InteractionChanged: _interaction,
     ModelChanged: _model,
     PermissionModeChanged: _mode,
+    LocaleChanged: _locale,
     TodoUpdated: _todos,
     InputReceived: _received,
     InputChanged: _input_changed,

@@ -1,4 +1,4 @@
-"""What each event says in words. One function for each type; ``narrate`` puts them on a line."""
+"""What each event says: a string of the ``narrator`` table. ``narrate`` puts them on a line."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from ..core.events import (
     InputPolicyChanged,
     InputReceived,
     InputWithdrawn,
+    LocaleChanged,
     ModelChanged,
     MsgRetracted,
     NoticeDismissed,
@@ -54,6 +55,7 @@ from ..core.events import (
 )
 from ..core.messages import Json
 from ..core.toolevents import ToolEndedLate
+from .locale.words import Said, said
 
 MAX_CHARS: Final = 200
 """Bound of each text that a sentence quotes."""
@@ -67,72 +69,75 @@ def quoted(text: str) -> str:
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in line)
 
 
-def counted(count: int, noun: str) -> str:
-    """``1 message``, ``1,200 messages``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def _because(reason: str | None) -> Said | str:
+    return said("because", reason=quoted(reason)) if reason else ""
 
 
-def _seconds(duration_ms: int | None) -> str:
-    return "" if duration_ms is None else f" after {duration_ms / 1000:.1f} s"
-
-
-def _because(reason: str | None) -> str:
-    return f": {quoted(reason)}" if reason else ""
+def _after(duration_ms: int | None) -> Said | str:
+    return "" if duration_ms is None else said("after", seconds=duration_ms / 1000)
 
 
 def _arguments(args: Json) -> str:
     return quoted(json.dumps(args, ensure_ascii=False, default=repr))
 
 
-def _first_text(output: Json) -> str:
+def _first_text(output: Json) -> Said | str:
     """The first text of a tool's output, else its JSON."""
     content = output.get("content") if isinstance(output, Mapping) else None
     for block in content if isinstance(content, list) else ():
         if isinstance(block, Mapping) and isinstance(block.get("text"), str):
             return quoted(block["text"])
-    return "no output" if output is None else _arguments(output)
+    return said("no_output") if output is None else _arguments(output)
 
 
 # --- session ----------------------------------------------------------------------------------
 
 
-def _created(event: SessionCreated) -> str:
-    return f"Session {quoted(event.session_id)} is open in {quoted(event.cwd)}"
+def _created(event: SessionCreated) -> Said:
+    return said("created", session=quoted(event.session_id), folder=quoted(event.cwd))
 
 
-def _resumed(event: SessionResumed) -> str:
-    waiting = f", {event.pending_count:,} waiting" if event.pending_count else ""
-    return f"Session goes on with {counted(event.message_count, 'message')}{waiting}"
+def _resumed(event: SessionResumed) -> Said:
+    messages = said("messages", count=event.message_count)
+    if not event.pending_count:
+        return said("resumed", messages=messages)
+    return said("resumed.waiting", messages=messages, waiting=event.pending_count)
 
 
-def _named(event: SessionInfoChanged) -> str:
-    return f"Session is named {quoted(event.name)}" if event.name else "Session has no name"
+def _named(event: SessionInfoChanged) -> Said:
+    return said("named", name=quoted(event.name)) if event.name else said("unnamed")
 
 
-def _checkpointed(event: SessionCheckpointed) -> str:
-    label = f" {quoted(event.label)}" if event.label else ""
-    return f"Checkpoint{label} stored at {counted(event.message_count, 'message')}"
+def _checkpointed(event: SessionCheckpointed) -> Said:
+    messages = said("messages", count=event.message_count)
+    if not event.label:
+        return said("checkpoint", messages=messages)
+    return said("checkpoint.named", label=quoted(event.label), messages=messages)
 
 
-def _restored(event: SessionRestored) -> str:
-    then = counted(event.to_messages, "message")
-    return f"Conversation is that of a checkpoint: {then} instead of {event.from_messages:,}"
+def _restored(event: SessionRestored) -> Said:
+    messages = said("messages", count=event.to_messages)
+    return said("restored", messages=messages, before=event.from_messages)
 
 
-def _navigated(_event: TreeNavigated) -> str:
-    return "Conversation is on another branch"
+def _navigated(_event: TreeNavigated) -> Said:
+    return said("navigated")
 
 
-def _reset(_event: SessionReset) -> str:
-    return "Conversation starts over"
+def _reset(_event: SessionReset) -> Said:
+    return said("reset")
 
 
-def _stopping(_event: SessionStopping) -> str:
-    return "Stopping"
+def _stopping(_event: SessionStopping) -> Said:
+    return said("stopping")
 
 
-def _ended(_event: SessionEnded) -> str:
-    return "Session ended"
+def _ended(_event: SessionEnded) -> Said:
+    return said("ended")
+
+
+def _locale(event: LocaleChanged) -> Said:
+    return said("locale", locale=quoted(event.locale))
 
 
 def _dropped(event: EventsDropped) -> str:
@@ -141,85 +146,90 @@ def _dropped(event: EventsDropped) -> str:
     return f"events dropped [{quoted(event.scope)}]: {count}"
 
 
-def _phase(event: PhaseChanged) -> str:
-    return "Session rests" if event.phase == "idle" else f"Session is {quoted(event.phase)}"
+def _phase(event: PhaseChanged) -> Said:
+    return said("rests") if event.phase == "idle" else said("phase", phase=quoted(event.phase))
 
 
-def _model(event: ModelChanged) -> str:
-    return f"Model is {quoted(event.label)}{_because(event.notice)}"
+def _model(event: ModelChanged) -> Said:
+    return said("model", model=quoted(event.label), because=_because(event.notice))
 
 
-def _mode(event: PermissionModeChanged) -> str:
-    return f"Permission mode is {quoted(event.mode)}{_because(event.warning)}"
+def _mode(event: PermissionModeChanged) -> Said:
+    return said("mode", mode=quoted(event.mode), because=_because(event.warning))
 
 
-def _tools(event: ToolsChanged) -> str:
-    return f"Tools are {quoted(', '.join(event.names)) or 'none'}"
+def _tools(event: ToolsChanged) -> Said:
+    names = quoted(", ".join(event.names))
+    return said("tools", tools=names) if names else said("tools.none")
 
 
-def _todos(event: TodoUpdated) -> str:
-    done = sum(item.status == "completed" for item in event.items)
+def _todos(event: TodoUpdated) -> Said:
+    done, count = sum(item.status == "completed" for item in event.items), len(event.items)
     at = next((item.content for item in event.items if item.status == "in_progress"), None)
-    now = "" if at is None else f", now at {quoted(at)}"
-    return f"Plan: {done} of {len(event.items)} done{now}"
+    if at is None:
+        return said("plan", done=done, count=count)
+    return said("plan.at", done=done, count=count, step=quoted(at))
 
 
-def _storage(event: StorageChanged) -> str:
+def _storage(event: StorageChanged) -> Said:
     if event.read_only is not None:
-        return f"Session can only be read{_because(event.read_only)}"
+        return said("read_only", because=_because(event.read_only))
     if event.trouble is not None:
-        waiting = counted(event.waiting_count, "record")
-        return f"Session is not stored, {waiting} waiting{_because(event.trouble)}"
-    return f"Session is kept in {quoted(event.label)}"
+        records = said("records", count=event.waiting_count)
+        return said("unstored", records=records, because=_because(event.trouble))
+    return said("kept", place=quoted(event.label))
 
 
 # --- input ------------------------------------------------------------------------------------
 
 
-def _received(event: InputReceived) -> str:
-    waits = {"steering": " (waits for the next step)", "follow_up": " (waits for the end)"}
-    return f"User{waits.get(event.queue or '', '')}: {quoted(event.text)}"
+def _received(event: InputReceived) -> Said:
+    key = {"steering": "input.steering", "follow_up": "input.follow_up"}
+    return said(key.get(event.queue or "", "input"), text=quoted(event.text))
 
 
-def _changed(event: InputChanged) -> str:
-    return f"Waiting message was edited: {quoted(event.text)}"
+def _changed(event: InputChanged) -> Said:
+    return said("input.changed", text=quoted(event.text))
 
 
-def _applied(event: InputApplied) -> str:
-    return f"{counted(len(event.message_ids), 'waiting message')} entered the conversation"
+def _applied(event: InputApplied) -> Said:
+    messages = said("waiting_messages", count=len(event.message_ids))
+    return said("input.applied", messages=messages)
 
 
-def _withdrawn(event: InputWithdrawn) -> str:
-    return f"{counted(len(event.message_ids), 'waiting message')} taken back"
+def _withdrawn(event: InputWithdrawn) -> Said:
+    messages = said("waiting_messages", count=len(event.message_ids))
+    return said("input.withdrawn", messages=messages)
 
 
-def _history(_event: HistoryLoaded) -> str:
-    return "The conversation begins with messages of elsewhere"
+def _history(_event: HistoryLoaded) -> Said:
+    return said("history")
 
 
-def _entry(event: EntryAppended) -> str:
-    return f"Context of kind {quoted(event.kind)} was added: {quoted(event.text)}"
+def _entry(event: EntryAppended) -> Said:
+    return said("entry", kind=quoted(event.kind), text=quoted(event.text))
 
 
-def _policy(event: InputPolicyChanged) -> str:
+def _policy(event: InputPolicyChanged) -> Said:
     steers = (event.run or event.session or event.agent) == "steer"
-    return f"Messages are {'taken' if steers else 'refused'} while a run is under way"
+    return said("policy.steer") if steers else said("policy.block")
 
 
 # --- run --------------------------------------------------------------------------------------
 
 
-def _started(event: TurnStarted) -> str:
-    return "Run started again" if event.trigger == "retry" else "Run started"
+def _started(event: TurnStarted) -> Said:
+    return said("run.again") if event.trigger == "retry" else said("run")
 
 
-def _completed(event: TurnCompleted) -> str:
-    ended = event.reason != "completed"
-    return f"Run ended ({quoted(event.reason)})" if ended else "Run completed"
+def _completed(event: TurnCompleted) -> Said:
+    if event.reason == "completed":
+        return said("run.completed")
+    return said("run.ended", reason=quoted(event.reason))
 
 
-def _aborted(event: TurnAborted) -> str:
-    return f"Run was ended ({quoted(event.reason)})"
+def _aborted(event: TurnAborted) -> Said:
+    return said("run.aborted", reason=quoted(event.reason))
 
 
 def _error(event: TurnError) -> str:
@@ -228,93 +238,99 @@ def _error(event: TurnError) -> str:
     return f"error [{quoted(event.scope)}]: {quoted(event.message)}{ending}"
 
 
-def _dismissed(_event: NoticeDismissed) -> str:
-    return "Notice was put away"
+def _dismissed(_event: NoticeDismissed) -> Said:
+    return said("dismissed")
 
 
-def _retracted(_event: MsgRetracted) -> str:
-    return "Part of the answer was taken back"
+def _retracted(_event: MsgRetracted) -> Said:
+    return said("retracted")
 
 
-def _usage(event: UsageUpdated) -> str:
-    read = event.input_tokens + event.cache_read_tokens + event.cache_write_tokens
-    cached = f" ({event.cache_read_tokens:,} cached)" if event.cache_read_tokens else ""
-    return f"Model read {counted(read, 'token')}{cached}, wrote {event.output_tokens:,}"
+def _usage(event: UsageUpdated) -> Said:
+    read, cached = event.input_tokens, event.cache_read_tokens
+    tokens = said("tokens", count=read + cached + event.cache_write_tokens)
+    output = event.output_tokens
+    if not cached:
+        return said("usage", tokens=tokens, output=output)
+    return said("usage.cached", tokens=tokens, cached=cached, output=output)
 
 
 # --- calls, said of the tool's name -----------------------------------------------------------
 
 
-def _proposed(event: ToolProposed) -> str:
+def _proposed(event: ToolProposed) -> Said:
     is_code = event.text and event.language != "json"
     what = quoted(event.text or "") if is_code else _arguments(event.args)
-    return f"wants to run: {what}"
+    return said("call.wants", what=what)
 
 
-def _requested(event: PermissionRequested) -> str:
-    return f"needs permission{_because(event.prompt or event.text)}"
+def _requested(event: PermissionRequested) -> Said:
+    return said("call.asks", because=_because(event.prompt or event.text))
 
 
-def _decided(event: PermissionDecided) -> str:
+def _decided(event: PermissionDecided) -> Said:
     by = quoted(event.matched_rule or event.decision_source)
-    said = "allowed" if event.decision == "allow" else "denied"
-    edited = " with changes" if event.edited_args is not None else ""
-    return f"was {said}{edited} by {by}{_because(event.reason)}"
+    key = "call.edited" if event.edited_args is not None else "call.allowed"
+    key = key if event.decision == "allow" else "call.denied"
+    return said(key, by=by, because=_because(event.reason))
 
 
-def _tool_started(_event: ToolStarted) -> str:
-    return "started"
+def _tool_started(_event: ToolStarted) -> Said:
+    return said("call.started")
 
 
-def _progress(event: ToolProgress) -> str | None:
-    return None if event.message is None else f"reports: {quoted(event.message)}"
+def _progress(event: ToolProgress) -> Said | None:
+    return None if event.message is None else said("call.reports", message=quoted(event.message))
 
 
-def _tool_completed(event: ToolCompleted) -> str:
-    took = _seconds(event.duration_ms)
+def _tool_completed(event: ToolCompleted) -> Said:
+    after = _after(event.duration_ms)
     if event.is_error:
-        return f"ended with an error{took}: {_first_text(event.output)}"
-    return f"completed{took}"
+        return said("call.error", after=after, output=_first_text(event.output))
+    return said("call.completed", after=after)
 
 
-def _failed(event: ToolFailed) -> str:
-    why = quoted(event.error_type)
-    return f"failed ({why}){_seconds(event.duration_ms)}{_because(event.message)}"
+def _failed(event: ToolFailed) -> Said:
+    why, after = quoted(event.error_type), _after(event.duration_ms)
+    return said("call.failed", why=why, after=after, because=_because(event.message))
 
 
-def _ended_late(event: ToolEndedLate) -> str:
-    return f"ended after its run{_because(event.message)}"
+def _ended_late(event: ToolEndedLate) -> Said:
+    return said("call.late", because=_because(event.message))
 
 
-def _spawned(_event: AgentSpawned) -> str:
-    return "started"
+def _spawned(_event: AgentSpawned) -> Said:
+    return said("agent.started")
 
 
-def _agent_progress(event: AgentProgress) -> str:
-    return f"reports: {quoted(event.message)}"
+def _agent_progress(event: AgentProgress) -> Said:
+    return said("agent.reports", message=quoted(event.message))
 
 
-def _agent_ended(event: AgentCompleted) -> str:
-    words = {"completed": "completed", "aborted": "was ended"}
-    return words.get(event.outcome, "failed") + _because(event.message)
+def _agent_ended(event: AgentCompleted) -> Said:
+    keys = {"completed": "agent.completed", "aborted": "agent.aborted"}
+    return said(keys.get(event.outcome, "agent.failed"), because=_because(event.message))
 
 
 # --- hooks ------------------------------------------------------------------------------------
 
 
-def _hook(event: HookTriggered) -> str:
-    return f"Hook {quoted(event.name)} runs at {quoted(event.hook_event)}"
+def _hook(event: HookTriggered) -> Said:
+    return said("hook", hook=quoted(event.name), event=quoted(event.hook_event))
 
 
-def _hook_done(event: HookCompleted) -> str:
-    return f"Hook {quoted(event.name)} completed{_because(event.reason)}"
+def _hook_done(event: HookCompleted) -> Said:
+    return said("hook.done", hook=quoted(event.name), because=_because(event.reason))
 
 
-def _hook_blocked(event: HookBlocked) -> str:
-    return f"Hook {quoted(event.name)} blocked {quoted(event.hook_event)}{_because(event.reason)}"
+def _hook_blocked(event: HookBlocked) -> Said:
+    because = _because(event.reason)
+    return said(
+        "hook.blocked", hook=quoted(event.name), event=quoted(event.hook_event), because=because
+    )
 
 
-SENTENCES: Final[Mapping[type[Event], Callable[[Any], str]]] = {
+SENTENCES: Final[Mapping[type[Event], Callable[[Any], Said | str]]] = {
     SessionCreated: _created,
     SessionResumed: _resumed,
     SessionInfoChanged: _named,
@@ -324,6 +340,7 @@ SENTENCES: Final[Mapping[type[Event], Callable[[Any], str]]] = {
     SessionReset: _reset,
     SessionStopping: _stopping,
     SessionEnded: _ended,
+    LocaleChanged: _locale,
     EventsDropped: _dropped,
     PhaseChanged: _phase,
     ModelChanged: _model,
@@ -351,7 +368,7 @@ SENTENCES: Final[Mapping[type[Event], Callable[[Any], str]]] = {
 }
 """What is a whole sentence."""
 
-OF_CALLS: Final[Mapping[type[Event], Callable[[Any], str | None]]] = {
+OF_CALLS: Final[Mapping[type[Event], Callable[[Any], Said | None]]] = {
     ToolProposed: _proposed,
     PermissionRequested: _requested,
     PermissionDecided: _decided,
@@ -363,7 +380,7 @@ OF_CALLS: Final[Mapping[type[Event], Callable[[Any], str | None]]] = {
 }
 """What is said of a tool, whose name comes before it."""
 
-OF_AGENTS: Final[Mapping[type[Event], Callable[[Any], str]]] = {
+OF_AGENTS: Final[Mapping[type[Event], Callable[[Any], Said]]] = {
     AgentSpawned: _spawned,
     AgentProgress: _agent_progress,
     AgentCompleted: _agent_ended,

@@ -1,11 +1,21 @@
 // A page without a kernel: the real bundle code on a model that answers from a scene.
 // ?scene=done|question|states|…  &theme=light|dark|jupyter-dark  &width=400
+// &locale=ar: the language
 // &answers=none: the kernel answers no command; &refuse=CODE: it refuses them
 
+import ar from "../../agent_widget/view/locale/ar.json";
+import de from "../../agent_widget/view/locale/de.json";
+import en from "../../agent_widget/view/locale/en.json";
+import es from "../../agent_widget/view/locale/es.json";
+import fr from "../../agent_widget/view/locale/fr.json";
+import ja from "../../agent_widget/view/locale/ja.json";
+import zh from "../../agent_widget/view/locale/zh.json";
 import type { ReplyMessage, SessionView } from "../src/protocol";
 import createWidget from "../src/widget";
 import { inputScenes } from "./input-scenes";
 import { STREAMED, scenes } from "./scenes";
+
+const TABLES: Record<string, typeof en> = { ar, de, en, es, fr, ja, zh } as never;
 
 type Listener = (...args: unknown[]) => void;
 
@@ -16,6 +26,11 @@ class DemoModel {
   constructor(readonly view: SessionView) {}
 
   get(name: string): unknown {
+    if (name === "words") {
+      const locale = parameters.get("locale") ?? "en";
+      const { direction, page } = TABLES[locale]!;
+      return { locale, direction, words: page };
+    }
     return name === "snapshot"
       ? { protocol: 1, epoch: "demo", seq: this.#seq, view: this.view }
       : null;

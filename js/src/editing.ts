@@ -2,6 +2,7 @@
 
 import { isRecord, type Question } from "./protocol";
 import { escapeOf, pieces, visible } from "./text/escapes";
+import type { Words } from "./words";
 
 /** The text in the editor; `argument` names the only argument when it is that one's value, else all are JSON. */
 export interface Editable {
@@ -34,28 +35,28 @@ function escapedJson(value: unknown): string {
 }
 
 /** The arguments that the text of an editor stands for. */
-export function editedFrom(text: string, argument: string | null): Edited {
+export function editedFrom(t: Words, text: string, argument: string | null): Edited {
   if (argument !== null) return { args: { [argument]: text } };
   let args: unknown;
   try {
     args = JSON.parse(text);
   } catch (error) {
-    return { problem: `This is not JSON yet: ${visible((error as Error).message)}` };
+    return { problem: t("edit.invalid", { error: visible((error as Error).message) }) };
   }
-  if (!isRecord(args)) return { problem: "The arguments must be one JSON object: { … }." };
-  return differenceOnceRead(text, args) ?? { args };
+  if (!isRecord(args)) return { problem: t("edit.object", { shape: "{ … }" }) };
+  return differenceOnceRead(t, text, args) ?? { args };
 }
 
 const JSON_TOKEN = /"(?:\\.|[^"\\])*"|[-+.\w]+|[{}[\],:]/g;
 
 // Reading JSON drops all but the last of equal names and rounds large numbers: then what would be sent is not
 // what is shown.
-function differenceOnceRead(text: string, args: object): { problem: string } | null {
+function differenceOnceRead(t: Words, text: string, args: object): { problem: string } | null {
   const tokens = text.match(JSON_TOKEN) ?? [];
   const large = tokens.find((token) => /^-?\d+$/.test(token) && !Number.isSafeInteger(+token));
-  if (large) return { problem: `The number ${large} is too large to be edited here exactly.` };
+  if (large) return { problem: t("edit.large", { number: large }) };
   const kept = JSON.stringify(args).match(JSON_TOKEN) ?? [];
-  return kept.length === tokens.length ? null : { problem: "A name is there twice in one object." };
+  return kept.length === tokens.length ? null : { problem: t("edit.twice") };
 }
 
 /** The lines with characters that a field shows nothing of, numbered from 1, with their escapes. */

@@ -4,6 +4,7 @@ import { Commands, freshRequestId, type Outcome, REPLY_DEADLINE_MS, type Waits }
 import { type ConnectionState, HostKernel } from "./connection";
 import { type CommandName, parsedMessage, type SessionView } from "./protocol";
 import { Store, type StoreStats } from "./store";
+import { type Words, wordsOf } from "./words";
 
 /** The part of anywidget's model that is used here. */
 export interface Model {
@@ -30,6 +31,7 @@ const HELLO_WAITS_MS = [REPLY_DEADLINE_MS, 4000, 8000];
 export class Session {
   readonly store: Store;
   readonly commands: Commands;
+  words: Words;
   connection: ConnectionState = "connecting";
   readonly stats = { frames: 0 };
   #model: Model;
@@ -43,6 +45,7 @@ export class Session {
 
   constructor(model: Model, signal?: AbortSignal) {
     this.#model = model;
+    this.words = wordsOf(model.get("words"));
     this.store = new Store(() => this.#greet());
     this.store.subscribe(() => this.#notify());
     this.commands = new Commands((message) => model.send(message));
@@ -55,6 +58,7 @@ export class Session {
     });
     model.on("msg:custom", this.#onMessage);
     model.on("change:snapshot", this.#onTrait);
+    model.on("change:words", this.#onWords);
     model.on("comm_live_update", this.#onCommLive);
     this.store.adoptTrait(model.get("snapshot"));
     signal?.addEventListener("abort", () => this.dispose(), { once: true });
@@ -129,6 +133,7 @@ export class Session {
     this.#kernel.dispose();
     this.#model.off("msg:custom", this.#onMessage);
     this.#model.off("change:snapshot", this.#onTrait);
+    this.#model.off("change:words", this.#onWords);
     this.#model.off("comm_live_update", this.#onCommLive);
     this.#listeners.clear();
   }
@@ -157,6 +162,11 @@ export class Session {
 
   #onTrait = (): void => this.store.adoptTrait(this.#model.get("snapshot"));
 
+  #onWords = (): void => {
+    this.words = wordsOf(this.#model.get("words"));
+    this.#notify();
+  };
+
   // The event does not say which way it went: ask, and let the silence tell.
   #onCommLive = (): void => {
     if (this.#views.size > 0) this.#greet();
@@ -173,7 +183,9 @@ export class Session {
 
   #greeting(view: string): Record<string, unknown> {
     const { epoch, seq } = this.store;
-    return { kind: "hello", request_id: freshRequestId(), view, epoch, last_seq: seq };
+    // The host's own language; one that says none has that of the browser.
+    const languages = [globalThis.document?.documentElement.lang || navigator.language];
+    return { kind: "hello", request_id: freshRequestId(), view, epoch, last_seq: seq, languages };
   }
 
   /** Asks for a snapshot, once until it is answered; without a view nobody needs one. */

@@ -4,6 +4,7 @@ import { createContext } from "preact";
 import { useContext } from "preact/hooks";
 import type { Outcome, Waits } from "./commands";
 import type { CommandName } from "./protocol";
+import { type Words, wordsOf } from "./words";
 
 /** Stable for the life of a view, so that passing it down re-renders nothing. */
 export interface ViewTools {
@@ -27,6 +28,11 @@ export interface ViewTools {
 export const ToolsContext = createContext<ViewTools | null>(null);
 
 export const useTools = (): ViewTools => useContext(ToolsContext)!;
+
+export const WordsContext = createContext<Words>(wordsOf(null));
+
+/** The strings of the view, in its language. */
+export const useWords = (): Words => useContext(WordsContext);
 
 /** False in a view whose kernel is gone: nothing runs there any more. */
 export const LiveContext = createContext(true);

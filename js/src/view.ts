@@ -20,7 +20,8 @@ export function mountView(session: Session, el: HTMLElement): () => void {
   frame.className = "aw";
   const mount = document.createElement("div");
   mount.className = "mount";
-  frame.append(mount, heightHandle(frame, signal));
+  const handle = heightHandle(frame, session, signal);
+  frame.append(mount, handle);
   root.append(frame);
 
   const applyTheme = (): void => {
@@ -31,6 +32,16 @@ export function mountView(session: Session, el: HTMLElement): () => void {
   applyTheme();
   watchTheme(applyTheme, signal);
   fenceKeyboard(el, root, signal);
+
+  const applyWords = (): void => {
+    const { words } = session;
+    if (frame.lang === words.locale) return;
+    frame.lang = words.locale;
+    frame.dir = words.direction;
+    handle.setAttribute("aria-label", words("height"));
+  };
+  applyWords();
+  const unsubscribe = session.subscribe(applyWords);
 
   const close = session.openView();
   const checkHost = (): void => {
@@ -45,6 +56,7 @@ export function mountView(session: Session, el: HTMLElement): () => void {
     controller.abort();
     clearTimeout(timer);
     observer.disconnect();
+    unsubscribe();
     render(null, mount);
     root.replaceChildren();
     el.removeAttribute("data-lm-suppress-shortcuts");
@@ -86,18 +98,17 @@ function fenceKeyboard(el: HTMLElement, root: ShadowRoot, signal: AbortSignal): 
 }
 
 /** The strip at the lower edge that makes the view taller: by pointer, arrow keys, double click resets. */
-function heightHandle(frame: HTMLElement, signal: AbortSignal): HTMLElement {
+function heightHandle(frame: HTMLElement, session: Session, signal: AbortSignal): HTMLElement {
   const handle = document.createElement("div");
   handle.className = "height-handle";
   handle.tabIndex = 0;
   handle.setAttribute("role", "separator");
   handle.setAttribute("aria-orientation", "horizontal");
-  handle.setAttribute("aria-label", "Height of the chat");
   handle.setAttribute("aria-valuemin", String(LEAST_HEIGHT_PX));
   const heights = new ResizeObserver(() => {
     handle.setAttribute("aria-valuenow", String(frame.offsetHeight));
     handle.setAttribute("aria-valuemax", String(Math.max(frame.offsetHeight, screen.height)));
-    handle.setAttribute("aria-valuetext", `${frame.offsetHeight} pixels`);
+    handle.setAttribute("aria-valuetext", session.words("pixels", { count: frame.offsetHeight }));
   });
   heights.observe(frame);
   signal.addEventListener("abort", () => heights.disconnect(), { once: true });

@@ -38,6 +38,7 @@ class Page:
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] = []
         self.traits: list[dict[str, Any]] = []
+        self.words: dict[str, Any] = {}
         self.wire: dict[str, Any] | None = None
         self.seq = -1
         self.gaps = 0
@@ -57,6 +58,9 @@ class Page:
         if not self.lose:
             self._arrive(content)
 
+    def write_words(self, words: dict[str, Any]) -> None:
+        self.words = words
+
     def write_snapshot(self, snapshot: dict[str, Any]) -> None:
         if self.broken:
             raise RuntimeError("Cannot send")
@@ -69,8 +73,8 @@ class Page:
 
     # --- as a page -----------------------------------------------------------------------------
 
-    def hello(self, view: str = "v1") -> None:
-        self._send({"kind": "hello", "view": view, "epoch": "", "last_seq": self.seq})
+    def hello(self, view: str = "v1", **fields: Any) -> None:
+        self._send({"kind": "hello", "view": view, "epoch": "", "last_seq": self.seq, **fields})
 
     async def command(self, name: str, **fields: Any) -> dict[str, Any]:
         """Send a command and wait for its reply."""

@@ -74,6 +74,9 @@ class Recorder:
     def send_message(self, content: dict[str, Any]) -> None:
         self.sent.append(Sent(asyncio.get_running_loop().time(), content))
 
+    def write_words(self, words: dict[str, Any]) -> None:
+        raise AssertionError(words)
+
     def write_snapshot(self, snapshot: dict[str, Any]) -> None:
         self.traits.append(snapshot)
 

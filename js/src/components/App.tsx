@@ -5,8 +5,8 @@ import type { TailFollower } from "../follow";
 import { type Draft, isAtRest, type Queue, type SessionView } from "../protocol";
 import type { Session } from "../session";
 import { visible } from "../text/escapes";
-import { LiveContext, ToolsContext, type ViewTools } from "../ui-state";
-import { CONNECTIONS, statusInWords } from "../words";
+import { LiveContext, ToolsContext, useWords, type ViewTools, WordsContext } from "../ui-state";
+import { statusInWords, type Words } from "../words";
 import { announcementAfter } from "./announce";
 import { Bars } from "./Bars";
 import { useCopyButtons } from "./copy";
@@ -38,16 +38,21 @@ function useSession(session: Session): void {
 }
 
 /** Announces what matters of a run, and nothing of its text. */
-function useAnnouncements(view: SessionView | null, announce: (text: string) => void): void {
+function useAnnouncements(
+  t: Words,
+  view: SessionView | null,
+  announce: (text: string) => void,
+): void {
   const before = useRef<SessionView | null>(null);
   useEffect(() => {
-    const text = view && before.current ? announcementAfter(before.current, view) : null;
+    const text = view && before.current ? announcementAfter(t, before.current, view) : null;
     before.current = view;
     if (text) announce(text);
-  }, [view, announce]);
+  }, [t, view, announce]);
 }
 
 function Working({ view }: { view: SessionView }): VNode | null {
+  const t = useWords();
   if (view.status !== "streaming" || view.question) return null;
   if (view.drafts && view.drafts.length > 0) return <Drafts drafts={view.drafts} />;
   const last = view.messages.items.at(-1)?.parts.at(-1);
@@ -56,7 +61,7 @@ function Working({ view }: { view: SessionView }): VNode | null {
   return (
     <p class="working">
       <Spinner />
-      {statusInWords(view)}…
+      {t("working", { phase: statusInWords(t, view) })}
     </p>
   );
 }
@@ -79,17 +84,27 @@ function Drafts({ drafts }: { drafts: Draft[] }): VNode {
   );
 }
 
-function Empty(): VNode {
+/** What names parts of messages that are no components: blocks of code and tables. */
+function Labels(): VNode {
+  const t = useWords();
   return (
-    <div class="empty">
-      <p>Ask about the data in this notebook.</p>
-      <p class="quiet">The assistant can look at your variables, and asks before it runs code.</p>
+    <div hidden>
+      <span id="aw-code">{t("code")}</span>
+      <span id="aw-copy">{t("copy.code")}</span>
+      <span id="aw-table">{t("table")}</span>
     </div>
   );
 }
 
-const GIVEN_BACK =
-  "The message you were changing is no longer there. Your text is in the message field.";
+function Empty(): VNode {
+  const t = useWords();
+  return (
+    <div class="empty">
+      <p>{t("empty")}</p>
+      <p class="quiet">{t("empty.more")}</p>
+    </div>
+  );
+}
 
 const end = (view: SessionView): number => view.messages.first + view.messages.items.length;
 
@@ -130,7 +145,7 @@ function useViewTools(fixed: Fixed): ViewTools {
       focusComposer: () => field.current?.focus({ preventScroll: true }),
       giveBack: (text, always) => {
         sender.current.giveBack(text, always);
-        if (always) remark(GIVEN_BACK);
+        if (always) remark(session.words("given_back"));
       },
       keepPlace: (change) => (follower.current ? follower.current.hold(change) : change()),
     }),
@@ -150,19 +165,26 @@ function useRemark(pid: string | null, sending: boolean) {
 /** One view of a session; before anything is known of it, what it waits for. */
 export function App({ session }: { session: Session }): VNode {
   useSession(session);
+  const { words: t, connection } = session;
   const { view } = session.store;
-  if (view !== null) return <Panel session={session} view={view} />;
   return (
-    <div class="panel">
-      <p class="connection">
-        {session.connection === "disconnected" ? <Unplugged /> : <Spinner />}
-        {CONNECTIONS[session.connection] || CONNECTIONS.connecting}
-      </p>
-    </div>
+    <WordsContext.Provider value={t}>
+      {view !== null ? (
+        <Panel session={session} view={view} />
+      ) : (
+        <div class="panel">
+          <p class="connection">
+            {connection === "disconnected" ? <Unplugged /> : <Spinner />}
+            {t.known(`connection.${connection}`) ?? t("connection.connecting")}
+          </p>
+        </div>
+      )}
+    </WordsContext.Provider>
   );
 }
 
 function Panel({ session, view }: { session: Session; view: SessionView }): VNode {
+  const t = useWords();
   const [announcement, announce] = useState("");
   const field = useRef<HTMLTextAreaElement>(null);
   const panel = useRef<HTMLDivElement>(null);
@@ -176,8 +198,8 @@ function Panel({ session, view }: { session: Session; view: SessionView }): VNod
   const onFollower = useCallback((created: TailFollower) => {
     follower.current = created;
   }, []);
-  useAnnouncements(view, announce);
-  useCopyButtons(panel, announce);
+  useAnnouncements(t, view, announce);
+  useCopyButtons(panel, t, announce);
 
   const live = session.connection !== "disconnected" && session.connection !== "saved";
   const running = view.status === "streaming";
@@ -190,7 +212,12 @@ function Panel({ session, view }: { session: Session; view: SessionView }): VNod
   return (
     <LiveContext.Provider value={live}>
       <ToolsContext.Provider value={tools}>
-        <div class="panel" ref={panel}>
+        <div
+          class="panel"
+          ref={panel}
+          style={{ "--copy": JSON.stringify(t("copy")) } as Record<string, string>}
+        >
+          <Labels />
           <Header view={view} reachable={live} />
           <Bars session={session} view={view} live={live} />
           <Transcript

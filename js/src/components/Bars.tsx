@@ -5,14 +5,16 @@ import { useState } from "preact/hooks";
 import type { CommandName, SessionView, Storage } from "../protocol";
 import type { Session } from "../session";
 import { visible } from "../text/escapes";
-import { useTools } from "../ui-state";
-import { CONNECTIONS, refusalInWords, unended } from "../words";
+import { useTools, useWords } from "../ui-state";
+import { refusalInWords, unended } from "../words";
 import { Info, Spinner, Unplugged, Warning } from "./Icons";
 
 export function Bars(props: { session: Session; view: SessionView; live: boolean }): VNode {
   const { session, view, live } = props;
+  const t = useWords();
   const { connection, kernelBusy } = session;
-  const busy = connection === "waiting" && kernelBusy;
+  const state = connection === "waiting" && kernelBusy ? "busy" : connection;
+  const told = connection !== "connecting" && t.known(`connection.${state}`);
   return (
     <>
       {view.model.notice && (
@@ -21,10 +23,10 @@ export function Bars(props: { session: Session; view: SessionView; live: boolean
           <span>{view.model.notice}</span>
         </p>
       )}
-      {connection !== "connecting" && CONNECTIONS[connection] && (
+      {told && (
         <p class={`connection ${connection}`} role="status">
           {live ? <Spinner /> : <Unplugged />}
-          {busy ? "Waiting for the kernel, which is busy…" : CONNECTIONS[connection]}
+          <span>{told}</span>
         </p>
       )}
       {live && <StorageBars storage={view.storage} />}
@@ -33,14 +35,13 @@ export function Bars(props: { session: Session; view: SessionView; live: boolean
 }
 
 function StorageBars({ storage: { trouble, read_only } }: { storage: Storage }): VNode {
+  const t = useWords();
   return (
     <>
       {trouble !== null && (
         <p class="connection trouble" role="status">
           <Warning />
-          <span dir="auto">
-            Not saved: {unended(visible(trouble))}; it is written once the store works again.
-          </span>
+          <span dir="auto">{t("unsaved", { reason: unended(visible(trouble)) })}</span>
         </p>
       )}
       {read_only !== null && <ReadOnly reason={read_only} />}
@@ -51,6 +52,7 @@ function StorageBars({ storage: { trouble, read_only } }: { storage: Storage }):
 /** Why this can only be read, and the ways to go on. */
 function ReadOnly({ reason }: { reason: string }): VNode {
   const tools = useTools();
+  const t = useWords();
   const [refusal, setRefusal] = useState("");
   const button = (name: CommandName, label: string): VNode => (
     <button
@@ -58,7 +60,7 @@ function ReadOnly({ reason }: { reason: string }): VNode {
       class="quiet-button"
       onClick={async () => {
         const outcome = await tools.command(name);
-        setRefusal(outcome.ok ? "" : refusalInWords(outcome.code, outcome.message));
+        setRefusal(outcome.ok ? "" : refusalInWords(t, outcome.code, outcome.message));
       }}
     >
       {label}
@@ -67,9 +69,9 @@ function ReadOnly({ reason }: { reason: string }): VNode {
   return (
     <p class="connection saved" role="status">
       <Info />
-      <span dir="auto">{visible(refusal || `Read-only here: ${reason}`)}</span>
-      {button("take_over", "Take over")}
-      {button("fork", "Fork")}
+      <span dir="auto">{visible(refusal || t("read_only", { reason }))}</span>
+      {button("take_over", t("read_only.take"))}
+      {button("fork", t("read_only.fork"))}
     </p>
   );
 }

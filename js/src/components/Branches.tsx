@@ -3,7 +3,7 @@
 import type { VNode } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Branch, Message } from "../protocol";
-import { useTools } from "../ui-state";
+import { useTools, useWords } from "../ui-state";
 import { refusalInWords } from "../words";
 import { Chevron, Pencil } from "./Icons";
 import { TextEditor } from "./TextEditor";
@@ -14,6 +14,7 @@ const textOf = (message: Message): string =>
 /** What a person said, and at rest the way to say it differently. */
 export function Said({ message, atRest }: { message: Message; atRest: boolean }): VNode {
   const tools = useTools();
+  const t = useWords();
   const [editing, setEditing] = useState(false);
   const pencil = useRef<HTMLButtonElement>(null);
   const text = textOf(message);
@@ -22,9 +23,9 @@ export function Said({ message, atRest }: { message: Message; atRest: boolean })
       <TextEditor
         mid={message.mid}
         text={text}
-        label="Edit message"
-        action="Send as new branch"
-        note="What was done before stays done: variables, files and money are not undone by a branch."
+        label={t("edit.message")}
+        action={t("edit.send")}
+        note={t("edit.note")}
         command="edit"
         stopsFirst={!atRest}
         close={(saved) => {
@@ -45,8 +46,8 @@ export function Said({ message, atRest }: { message: Message; atRest: boolean })
           type="button"
           class="icon-button pencil"
           ref={pencil}
-          aria-label="Edit message"
-          title="Edit and send as a new branch"
+          aria-label={t("edit.message")}
+          title={t("edit.branch")}
           onClick={() => tools.keepPlace(() => setEditing(true))}
         >
           <Pencil />
@@ -66,6 +67,7 @@ interface StepperProps {
 export function Stepper({ mid, branch, atRest }: StepperProps): VNode {
   const { index, count } = branch;
   const tools = useTools();
+  const t = useWords();
   const holder = useRef<HTMLSpanElement>(null);
   // Another version is another row: the first stepper of what came has the place of the one that was used.
   useLayoutEffect(() => {
@@ -81,34 +83,34 @@ export function Stepper({ mid, branch, atRest }: StepperProps): VNode {
     tools.stepping.current = { from: mid, button };
     const outcome = await tools.command("branch", { mid, index: to });
     if (outcome.ok) {
-      tools.announce(`Version ${to + 1} of ${count}.`);
+      tools.announce(t("version.at", { index: to + 1, count }));
       return;
     }
     tools.stepping.current = null;
-    tools.remark(refusalInWords(outcome.code, outcome.message));
+    tools.remark(refusalInWords(t, outcome.code, outcome.message));
   };
-  const button = (word: string, to: number): VNode => {
+  const button = (way: "previous" | "next", to: number): VNode => {
     const possible = atRest && to >= 0 && to < count;
     return (
       <button
         type="button"
-        class={`icon-button ${word.toLowerCase()}`}
-        aria-label={`${word} version`}
+        class={`icon-button ${way}`}
+        aria-label={t(`version.${way}`)}
         aria-disabled={!possible}
-        title={atRest ? `${word} version` : "Not while a run is under way"}
-        onClick={() => possible && step(to, word.toLowerCase())}
+        title={t(atRest ? `version.${way}` : "version.busy")}
+        onClick={() => possible && step(to, way)}
       >
         <Chevron />
       </button>
     );
   };
   return (
-    <span class="stepper" role="group" aria-label="Versions of this message" ref={holder}>
-      {button("Previous", index - 1)}
+    <span class="stepper" role="group" aria-label={t("versions")} ref={holder}>
+      {button("previous", index - 1)}
       <span>
         {index + 1}/{count}
       </span>
-      {button("Next", index + 1)}
+      {button("next", index + 1)}
     </span>
   );
 }

@@ -1,7 +1,7 @@
 import type { Ref, VNode } from "preact";
 import type { Queue, SessionView } from "../protocol";
-import { isLaterKey, isSendKey, useTools } from "../ui-state";
-import { refusalInWords } from "../words";
+import { isLaterKey, isSendKey, useTools, useWords } from "../ui-state";
+import { refusalInWords, type Words } from "../words";
 import { useFittingHeight } from "./fields";
 import { Send, Stop } from "./Icons";
 
@@ -26,7 +26,8 @@ const MOST_PX = 180;
 
 export function Composer(props: Props): VNode {
   const { draft, field, blocked, sending, readOnly, steers, policy, onDraft, onSend } = props;
-  const reason = blocked ?? (draft.trim() === "" ? "Type a message first." : null);
+  const t = useWords();
+  const reason = blocked ?? (draft.trim() === "" ? t("blocked.blank") : null);
   useFittingHeight(field, draft, MOST_PX);
   const send = (queue?: Queue): void => {
     if (reason === null) onSend(queue);
@@ -39,8 +40,8 @@ export function Composer(props: Props): VNode {
         dir="auto"
         value={draft}
         readOnly={readOnly}
-        placeholder={placeholderOf(props)}
-        aria-label="Message"
+        placeholder={placeholderOf(t, props)}
+        aria-label={t("message")}
         aria-describedby="composer-hint"
         spellcheck
         onInput={(event) => onDraft(event.currentTarget.value)}
@@ -60,9 +61,9 @@ export function Composer(props: Props): VNode {
           <button
             type="button"
             class="send"
-            aria-label="Send"
+            aria-label={t("send")}
             aria-disabled={reason !== null}
-            title={reason ?? "Send (Enter)"}
+            title={reason ?? t("send.enter")}
             aria-describedby="composer-hint"
             onClick={() => send()}
           >
@@ -72,7 +73,7 @@ export function Composer(props: Props): VNode {
       </div>
       <div class="composer-foot">
         <span class="composer-hint" id="composer-hint">
-          {hintOf(sending, blocked, steers)}
+          {hintOf(t, sending, blocked, steers)}
         </span>
         {policy !== null && <PolicySwitch policy={policy} />}
       </div>
@@ -80,40 +81,41 @@ export function Composer(props: Props): VNode {
   );
 }
 
-function placeholderOf({ readOnly, steers }: Props): string {
-  if (readOnly) return "Read-only here";
-  return steers ? "Add something while it works…" : "Ask about your data…";
+function placeholderOf(t: Words, { readOnly, steers }: Props): string {
+  return t(readOnly ? "ask.read_only" : steers ? "ask.steer" : "ask");
 }
 
-function hintOf(sending: Props["sending"], blocked: string | null, steers: boolean): string {
-  if (sending === "slow") return "Not confirmed yet: waiting for the kernel…";
-  if (sending === "sending") return "Sending…";
-  if (blocked !== null) return blocked;
-  return steers
-    ? "Enter: before the next step · Alt+Enter: after this run"
-    : "Enter sends · Shift+Enter starts a new line";
+function hintOf(
+  t: Words,
+  sending: Props["sending"],
+  blocked: string | null,
+  steers: boolean,
+): string {
+  if (sending !== "no") return t(sending === "slow" ? "hint.slow" : "sending");
+  return blocked ?? t(steers ? "hint.steer" : "hint");
 }
 
 function StopButton({ stop, field }: Props): VNode | null {
   const tools = useTools();
+  const t = useWords();
   const press = async (): Promise<void> => {
     field.current?.focus({ preventScroll: true });
     if (stop !== "stop") return;
     const outcome = await tools.command("stop");
-    if (!outcome.ok) tools.remark(refusalInWords(outcome.code, outcome.message));
+    if (!outcome.ok) tools.remark(refusalInWords(t, outcome.code, outcome.message));
   };
   if (stop === "no") return null;
   return (
     <button
       type="button"
       class="stop"
-      aria-label="Stop"
+      aria-label={t("stop")}
       aria-disabled={stop === "stopping"}
-      title={stop === "stopping" ? "Stopping…" : "Stop"}
+      title={t(stop)}
       onClick={press}
     >
       <Stop />
-      <span>Stop</span>
+      <span>{t("stop")}</span>
     </button>
   );
 }
@@ -124,26 +126,27 @@ interface SteerProps {
 }
 
 function SteerButtons({ reason, send }: SteerProps): VNode {
+  const t = useWords();
   return (
     <>
       <button
         type="button"
         class="plain-button"
         aria-disabled={reason !== null}
-        title={reason ?? "Send: used after this run (Alt+Enter)"}
+        title={reason ?? t("send.later")}
         onClick={() => send("follow_up")}
       >
-        After this run
+        {t("queue.follow_up")}
       </button>
       <button
         type="button"
         class="send worded"
         aria-disabled={reason !== null}
-        title={reason ?? "Send: used before the next step (Enter)"}
+        title={reason ?? t("send.next")}
         onClick={() => send("steering")}
       >
         <Send />
-        Next step
+        {t("next")}
       </button>
     </>
   );
@@ -151,14 +154,15 @@ function SteerButtons({ reason, send }: SteerProps): VNode {
 
 function PolicySwitch({ policy }: { policy: NonNullable<Props["policy"]> }): VNode {
   const tools = useTools();
+  const t = useWords();
   const isOn = policy === "steer";
   const change = async (): Promise<void> => {
     const outcome = await tools.command("set_input_policy", { mode: isOn ? "block" : "steer" });
-    if (!outcome.ok) tools.remark(refusalInWords(outcome.code, outcome.message));
+    if (!outcome.ok) tools.remark(refusalInWords(t, outcome.code, outcome.message));
   };
   return (
     <button type="button" class="switch" role="switch" aria-checked={isOn} onClick={change}>
-      Take messages while it works
+      {t("policy")}
     </button>
   );
 }

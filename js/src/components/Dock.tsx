@@ -6,7 +6,8 @@ import { isUnconfirmed } from "../composer";
 import type { Client } from "../delivery";
 import { canSend, type Queue, type SessionView } from "../protocol";
 import { visible } from "../text/escapes";
-import { refusalInWords, UNCONFIRMED } from "../words";
+import { useWords } from "../ui-state";
+import { refusalInWords, type Words } from "../words";
 import { Composer } from "./Composer";
 import { ErrorBanner } from "./ErrorBanner";
 import type { Sender } from "./fields";
@@ -32,6 +33,7 @@ interface Props {
 
 export function Dock(props: Props): VNode {
   const { view, live, saved, sender, field, remark, onRemark, onSend, onSendAgain } = props;
+  const t = useWords();
   const { question, error, interaction, storage } = view;
   const { client, slow } = sender.state;
   const answered = useRef(new Set<string>());
@@ -62,7 +64,7 @@ export function Dock(props: Props): VNode {
         <Composer
           draft={client.draft.text}
           field={field}
-          blocked={blockedReason(view, live, client)}
+          blocked={blockedReason(t, view, live, client)}
           sending={client.delivery !== "waiting" ? "no" : slow ? "slow" : "sending"}
           readOnly={readOnly}
           steers={running && !!interaction && canSend(view)}
@@ -89,10 +91,11 @@ interface DeliveryProps {
 
 /** What became of what was sent last, when it is not simply there. */
 function Delivery({ client, remark, sendAgain }: DeliveryProps): VNode | null {
+  const t = useWords();
   if (client.delivery === "unconfirmed") {
     return (
       <p class="refusal unconfirmed" role="status">
-        {UNCONFIRMED}{" "}
+        {t("unconfirmed")}{" "}
         {isUnconfirmed(client) && (
           <button
             type="button"
@@ -100,14 +103,14 @@ function Delivery({ client, remark, sendAgain }: DeliveryProps): VNode | null {
             disabled={sendAgain === null}
             onClick={() => sendAgain?.()}
           >
-            Send again
+            {t("send.again")}
           </button>
         )}
       </p>
     );
   }
   const { error } = client;
-  const note = error ? visible(refusalInWords(error.code, error.message)) : remark;
+  const note = error ? visible(refusalInWords(t, error.code, error.message)) : remark;
   return note ? (
     <p class="refusal" role="status">
       {note}
@@ -116,15 +119,14 @@ function Delivery({ client, remark, sendAgain }: DeliveryProps): VNode | null {
 }
 
 /** Why nothing can be sent now, in words; null when it can. */
-function blockedReason(view: SessionView, live: boolean, client: Client): string | null {
-  if (!live) return "The kernel of this chat is gone.";
-  if (view.storage.read_only !== null) return "This chat can only be read here.";
-  if (client.delivery === "waiting") return "Your last message is still being sent.";
-  if (canSend(view)) return isUnconfirmed(client) ? "Send it again, or change the text." : null;
-  if (view.phase === "closed") return refusalInWords("SESSION_CLOSED", "");
-  if (view.phase === "failed") return "This chat cannot go on. Run the cell again to open it anew.";
-  if (view.question) return "Answer the question above first, or stop the run.";
-  if (view.phase === "stopping") return "The run is being stopped.";
-  if (view.can_stop) return "The assistant is still working. Stop it, or wait until it is done.";
-  return "Nothing can be sent right now.";
+function blockedReason(t: Words, view: SessionView, live: boolean, client: Client): string | null {
+  if (!live) return t("blocked.gone");
+  if (view.storage.read_only !== null) return t("blocked.read_only");
+  if (client.delivery === "waiting") return t("blocked.sending");
+  if (canSend(view)) return isUnconfirmed(client) ? t("blocked.unconfirmed") : null;
+  if (view.phase === "closed") return t("refused.SESSION_CLOSED");
+  if (view.phase === "failed") return t("blocked.failed");
+  if (view.question) return t("blocked.question");
+  if (view.phase === "stopping") return t("blocked.stopping");
+  return t(view.can_stop ? "blocked.running" : "blocked.other");
 }

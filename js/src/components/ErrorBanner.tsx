@@ -2,13 +2,14 @@ import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import type { ErrorView } from "../protocol";
 import { visible } from "../text/escapes";
-import { useTools } from "../ui-state";
+import { useTools, useWords } from "../ui-state";
 import { errorInWords, refusalInWords } from "../words";
 import { Retry, Warning } from "./Icons";
 
 /** Tries the last run again; says so when the kernel refuses. */
 export function RetryButton({ quiet }: { quiet: boolean }): VNode {
   const tools = useTools();
+  const t = useWords();
   const [busy, setBusy] = useState(false);
   const [refusal, setRefusal] = useState<string | null>(null);
   const retry = async (): Promise<void> => {
@@ -17,7 +18,7 @@ export function RetryButton({ quiet }: { quiet: boolean }): VNode {
     tools.focusComposer();
     const outcome = await tools.command("retry");
     setBusy(false);
-    setRefusal(outcome.ok ? null : refusalInWords(outcome.code, outcome.message));
+    setRefusal(outcome.ok ? null : refusalInWords(t, outcome.code, outcome.message));
   };
   return (
     <>
@@ -28,7 +29,7 @@ export function RetryButton({ quiet }: { quiet: boolean }): VNode {
         onClick={retry}
       >
         <Retry />
-        Retry
+        {t("retry")}
       </button>
       {refusal && <span class="refusal">{refusal}</span>}
     </>
@@ -37,11 +38,12 @@ export function RetryButton({ quiet }: { quiet: boolean }): VNode {
 
 /** What went wrong, in words, with what to do about it. */
 export function ErrorBanner({ error, canRetry }: { error: ErrorView; canRetry: boolean }): VNode {
+  const t = useWords();
   return (
-    <section class="error-banner" aria-label="Error">
+    <section class="error-banner" aria-label={t("error")}>
       <Warning />
       <div class="error-text">
-        <p class="error-title">{errorInWords(error.code)}</p>
+        <p class="error-title">{errorInWords(t, error.code)}</p>
         {error.message && (
           <p class="error-detail" dir="auto">
             {visible(error.message)}

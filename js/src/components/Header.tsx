@@ -1,36 +1,62 @@
-import type { VNode } from "preact";
+import { Fragment, type VNode } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { SessionView, Usage } from "../protocol";
 import { visible } from "../text/escapes";
-import { useTools } from "../ui-state";
-import { countInWords, refusalInWords, statusInWords, storageInWords } from "../words";
+import { useTools, useWords } from "../ui-state";
+import { refusalInWords, statusInWords, storageInWords, type Words } from "../words";
 import { Check, Cross, Hand, More, Spinner, Warning } from "./Icons";
 
-/** "$1.20", with enough digits for small sums: "$0.0034"; empty for nothing, and what is not known. */
-const money = (amount: string | null, currency: string | null): string => {
+/** "$1.20", with enough digits for small sums: "$0.0034"; none for nothing, and what is not known. */
+const money = (t: Words, amount: string | null, currency: string | null): string[] => {
   const sum = Number(amount);
-  if (!(sum > 0) || !currency) return "";
+  if (!(sum > 0) || !currency) return [];
   const digits = sum < 0.1 ? { maximumSignificantDigits: 2 } : {};
-  return new Intl.NumberFormat(undefined, { style: "currency", currency, ...digits }).format(sum);
+  return [t.number(sum, { style: "currency", currency, ...digits })];
 };
 
 function UsageLine({ usage }: { usage: Usage }): VNode {
-  const { output_tokens, cached_tokens, requests } = usage;
+  const t = useWords();
+  const { output_tokens, cached_tokens, requests, currency, context_window } = usage;
   const input = usage.input_tokens + cached_tokens;
-  const cost = money(usage.cost, usage.currency);
-  const saving = money(usage.saved, usage.currency);
-  const saved = saving && ` · ${saving} saved`;
-  const share = usage.context_window
-    ? ` · ${Math.round((100 * usage.context_tokens!) / usage.context_window)} % of context`
-    : "";
-  const whole = `${input} input tokens (${cached_tokens} from the cache), ${output_tokens} output tokens, ${requests} requests${cost && `, ${cost}`}${saved}${share}`;
+  const short = (count: number): string => t.number(count, { notation: "compact" });
+  const cost = money(t, usage.cost, currency);
+  const saving = money(t, usage.saved, currency);
+  const saved = saving.map((amount) => t("usage.saved", { amount }));
+  const context = context_window
+    ? [
+        t("usage.context", {
+          share: t.number(usage.context_tokens! / context_window, { style: "percent" }),
+        }),
+      ]
+    : [];
+  const cached = {
+    input: t("usage.input", { count: input }),
+    cached: cached_tokens,
+  };
+  const whole = [
+    t("usage.cached", cached),
+    t("usage.output", { count: output_tokens }),
+    t("usage.requests", { count: requests }),
+    ...cost,
+    ...saved,
+    ...context,
+  ].join(" · ");
+  const shown = [
+    t("usage.short", { input: short(input), output: short(output_tokens) }),
+    ...cost,
+    ...saved,
+    ...context,
+  ];
   return (
     <span class="usage" title={whole}>
       <span class="sr">{whole}</span>
       <span aria-hidden="true">
-        {countInWords(input)} in · {countInWords(output_tokens)} out{cost && ` · ${cost}`}
-        {saved}
-        {share}
+        {shown.map((each, index) => (
+          <Fragment key={index}>
+            {index > 0 && " · "}
+            <bdi dir={t.direction}>{each}</bdi>
+          </Fragment>
+        ))}
       </span>
     </span>
   );
@@ -44,25 +70,26 @@ function StatusIcon({ view }: { view: SessionView }): VNode {
 
 function ResetQuestion({ keep, done }: { keep: () => void; done: () => void }): VNode {
   const tools = useTools();
+  const t = useWords();
   const [refusal, setRefusal] = useState<string | null>(null);
   const reset = async (): Promise<void> => {
     const outcome = await tools.command("reset");
     if (!outcome.ok) {
-      setRefusal(refusalInWords(outcome.code, outcome.message));
+      setRefusal(refusalInWords(t, outcome.code, outcome.message));
       return;
     }
     done();
     tools.focusComposer();
   };
   return (
-    <div class="menu asking" role="group" aria-label="Start a new conversation?">
-      <p>{refusal ?? "Clear this conversation and start a new one?"}</p>
+    <div class="menu asking" role="group" aria-label={t("reset.title")}>
+      <p>{refusal ?? t("reset.ask")}</p>
       <div class="row">
         <button type="button" class="quiet-button" onClick={keep}>
-          Keep
+          {t("reset.keep")}
         </button>
         <button type="button" class="danger-button" onClick={reset}>
-          Start new
+          {t("reset.do")}
         </button>
       </div>
     </div>
@@ -71,6 +98,7 @@ function ResetQuestion({ keep, done }: { keep: () => void; done: () => void }): 
 
 /** The menu with "New conversation", which asks once before it clears this one. */
 function Menu({ disabled }: { disabled: boolean }): VNode {
+  const t = useWords();
   const [open, setOpen] = useState<"no" | "menu" | "asking">("no");
   const holder = useRef<HTMLDivElement>(null);
   const toggle = useRef<HTMLButtonElement>(null);
@@ -85,7 +113,7 @@ function Menu({ disabled }: { disabled: boolean }): VNode {
     <div
       class="menu-holder"
       role="group"
-      aria-label="Actions"
+      aria-label={t("actions")}
       ref={holder}
       onKeyDown={(event) => event.key === "Escape" && open !== "no" && close()}
       onFocusOut={(event) => {
@@ -97,7 +125,7 @@ function Menu({ disabled }: { disabled: boolean }): VNode {
         type="button"
         class="icon-button"
         ref={toggle}
-        aria-label="More actions"
+        aria-label={t("actions.more")}
         aria-haspopup="true"
         aria-expanded={open !== "no"}
         onClick={() => (open === "no" ? setOpen("menu") : close())}
@@ -107,7 +135,7 @@ function Menu({ disabled }: { disabled: boolean }): VNode {
       {open === "menu" && (
         <div class="menu">
           <button type="button" disabled={disabled} onClick={() => setOpen("asking")}>
-            New conversation
+            {t("actions.new")}
           </button>
         </div>
       )}
@@ -127,10 +155,11 @@ function Alarm({ warning }: { warning: string }): VNode {
 }
 
 export function Header({ view, reachable }: { view: SessionView; reachable: boolean }): VNode {
+  const t = useWords();
   const { name, storage } = view;
   const { warning } = view.permission;
   const model = visible(view.model.label);
-  const kept = visible(storageInWords(storage));
+  const kept = visible(storageInWords(t, storage));
   return (
     <header class="header">
       {name && (
@@ -138,13 +167,13 @@ export function Header({ view, reachable }: { view: SessionView; reachable: bool
           {visible(name)}
         </span>
       )}
-      <span class="model" title={model}>
+      <span class="model" dir="auto" title={model}>
         {model}
       </span>
       {reachable && (
         <span class={`status ${view.question ? "asking" : view.status}`}>
           <StatusIcon view={view} />
-          {statusInWords(view)}
+          {statusInWords(t, view)}
         </span>
       )}
       <span class="space" />

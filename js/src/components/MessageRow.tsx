@@ -1,23 +1,19 @@
 import type { VNode } from "preact";
 import { memo } from "../memo";
-import type { Mark, Message, Part } from "../protocol";
+import type { Message, Part } from "../protocol";
 import { visible } from "../text/escapes";
+import { useWords } from "../ui-state";
 import { Said, Stepper } from "./Branches";
 import { Markdown } from "./Markdown";
 import { ToolCard } from "./ToolCard";
 
-const MARKS: Record<Mark, string> = {
-  stopped: "Stopped",
-  incomplete: "Incomplete: the answer ended early",
-  failed: "Failed",
-};
-
 function PartView({ part, final }: { part: Part; final: boolean }): VNode | null {
+  const t = useWords();
   switch (part.type) {
     case "text":
       return <Markdown text={part.text} final={final} />;
     case "reasoning":
-      return <p class="thought">{final ? "Thought" : "Thinking…"}</p>;
+      return <p class="thought">{t(final ? "thought" : "thinking")}</p>;
     case "tool":
       return <ToolCard part={part} />;
     default:
@@ -25,15 +21,12 @@ function PartView({ part, final }: { part: Part; final: boolean }): VNode | null
   }
 }
 
-const KINDS: Record<string, string> = {
-  branch_summary: "Summary of the branch that was left",
-};
-
 /** Context that nobody typed: one line that opens. */
 function NoteView({ message, kind }: { message: Message; kind: string }): VNode {
+  const t = useWords();
   return (
     <details class="note" data-mid={message.mid}>
-      <summary>{KINDS[kind] ?? visible(kind)}</summary>
+      <summary>{t.known(`note.${kind}`) ?? visible(kind)}</summary>
       {message.parts.map((part, index) => (
         <PartView key={index} part={part} final />
       ))}
@@ -54,6 +47,7 @@ interface RowProps {
 
 /** One message: an author and parts. */
 export const MessageRow = memo((props: RowProps): VNode | null => {
+  const t = useWords();
   const { message, growing, author, labelled, atRest } = props;
   if (message.note) {
     return message.note.is_shown ? <NoteView message={message} kind={message.note.kind} /> : null;
@@ -63,10 +57,12 @@ export const MessageRow = memo((props: RowProps): VNode | null => {
   return (
     <article
       class={`msg ${message.role}`}
-      aria-label={`Message from ${author}`}
+      aria-label={t("from", { author })}
       data-mid={message.mid}
     >
-      <div class={labelled ? "author" : "author sr"}>{author}</div>
+      <div class={labelled ? "author" : "author sr"}>
+        <bdi>{author}</bdi>
+      </div>
       {message.role === "user" ? (
         <Said message={message} atRest={atRest} />
       ) : (
@@ -78,11 +74,13 @@ export const MessageRow = memo((props: RowProps): VNode | null => {
           />
         ))
       )}
-      {message.mark && <p class={`mark ${message.mark}`}>{MARKS[message.mark] ?? message.mark}</p>}
+      {message.mark && (
+        <p class={`mark ${message.mark}`}>{t.known(`mark.${message.mark}`) ?? message.mark}</p>
+      )}
       {(message.is_steering || message.branch) && (
         <div class="msg-foot">
           {message.branch && <Stepper mid={message.mid} branch={message.branch} atRest={atRest} />}
-          {message.is_steering && <span class="quiet">Sent while working</span>}
+          {message.is_steering && <span class="quiet">{t("steered")}</span>}
         </div>
       )}
     </article>
@@ -97,6 +95,7 @@ interface MessagesProps {
 
 /** The messages of a nested run; its heading already names the agent. */
 export function Messages({ items, streaming, author }: MessagesProps): VNode {
+  const t = useWords();
   return (
     <>
       {items.map((message, index) => (
@@ -104,7 +103,7 @@ export function Messages({ items, streaming, author }: MessagesProps): VNode {
           key={message.mid}
           message={message}
           growing={streaming && index === items.length - 1}
-          author={message.role === "user" ? "Task" : visible(author)}
+          author={message.role === "user" ? t("task") : visible(author)}
           labelled={message.role === "user"}
           atRest={false}
         />

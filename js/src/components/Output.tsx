@@ -7,7 +7,7 @@ import { memo } from "../memo";
 import type { Block } from "../protocol";
 import { ansiRuns, plainText } from "../text/ansi";
 import { escapeOf, pieces } from "../text/escapes";
-import { useTools } from "../ui-state";
+import { useTools, useWords } from "../ui-state";
 
 const FOLD_LINES = 20;
 const FOLD_CHARS = 6_000;
@@ -47,11 +47,12 @@ const Terminal = memo(({ text }: { text: string }): VNode => {
 export function TextOutput({ text }: { text: string }): VNode {
   const [all, setAll] = useState(false);
   const tools = useTools();
+  const t = useWords();
   const shown = text.replace(/\n+$/, "");
   const fold = useMemo(() => folded(shown), [shown]);
   return (
     <div class="out-text">
-      <pre dir="auto" tabIndex={0} role="region" aria-label="Output">
+      <pre dir="auto" tabIndex={0} role="region" aria-label={t("output")}>
         <Terminal text={fold && !all ? fold.head : shown} />
       </pre>
       {fold && (
@@ -62,10 +63,10 @@ export function TextOutput({ text }: { text: string }): VNode {
           onClick={() => tools.keepPlace(() => setAll(!all))}
         >
           {all
-            ? "Show less"
+            ? t("output.less")
             : fold.lines > FOLD_LINES
-              ? `Show all ${fold.lines} lines`
-              : "Show all"}
+              ? t("output.lines", { count: fold.lines })
+              : t("output.all")}
         </button>
       )}
     </div>
@@ -74,12 +75,13 @@ export function TextOutput({ text }: { text: string }): VNode {
 
 /** The end of the output of a call that still runs. */
 export function LiveOutput({ text }: { text: string }): VNode {
+  const t = useWords();
   const lines = text.replace(/\n$/, "").split("\n");
   const hidden = Math.max(0, lines.length - LIVE_LINES);
   return (
     <div class="out-text live">
-      {hidden > 0 && <div class="quiet">{hidden} earlier lines</div>}
-      <pre dir="auto" role="region" aria-label="Output so far" tabIndex={0}>
+      {hidden > 0 && <div class="quiet">{t("output.earlier", { count: hidden })}</div>}
+      <pre dir="auto" role="region" aria-label={t("output.live")} tabIndex={0}>
         <Terminal text={lines.slice(-LIVE_LINES).join("\n")} />
       </pre>
     </div>
@@ -103,18 +105,20 @@ const svgAddress = (svg: string): string => {
 };
 
 function Picture({ address, tool }: { address: string; tool: string }): VNode {
+  const t = useWords();
   return (
     <div class="out-image">
-      <img src={address} alt={`Output of ${tool}`} />
+      <img src={address} alt={t("output.of", { tool })} />
     </div>
   );
 }
 
 export const Output = memo(({ block, tool }: { block: Block; tool: string }): VNode => {
+  const t = useWords();
   switch (block.type) {
     case "image":
       if (!IMAGE_TYPES.has(block.mime)) {
-        return <p class="quiet">Picture of a type that is not shown: {block.mime}</p>;
+        return <p class="quiet">{t("picture.type", { type: block.mime })}</p>;
       }
       return <Picture address={`data:${block.mime};base64,${block.data}`} tool={tool} />;
     case "svg":
@@ -122,7 +126,7 @@ export const Output = memo(({ block, tool }: { block: Block; tool: string }): VN
     case "html":
       return <Html html={block.html} />;
     case "unavailable":
-      return <p class="quiet">This picture was kept in a file that is missing or damaged.</p>;
+      return <p class="quiet">{t("picture.gone")}</p>;
     default:
       return <TextOutput text={block.text ?? ""} />;
   }

@@ -3,8 +3,8 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import { editableOf } from "../editing";
 import type { DecisionWord, Question, QueuedQuestion } from "../protocol";
 import { visible } from "../text/escapes";
-import { useTools } from "../ui-state";
-import { DECISIONS, refusalInWords } from "../words";
+import { useTools, useWords } from "../ui-state";
+import { refusalInWords } from "../words";
 import { CodeBlock } from "./CodeBlock";
 import { Chevron, Hand } from "./Icons";
 import {
@@ -57,6 +57,7 @@ interface Answering {
 function useAnswer({ question, answered, onRefused }: Props): Answering {
   const { pid } = question;
   const tools = useTools();
+  const t = useWords();
   const [stage, setStage] = useState<Stage>(answered.has(pid) ? "sent" : "arming");
   const [refusal, setRefusal] = useState<string | null>(null);
   useEffect(() => {
@@ -75,7 +76,7 @@ function useAnswer({ question, answered, onRefused }: Props): Answering {
       { slow: () => setStage("slow") },
     );
     if (outcome.ok) return;
-    const reason = visible(refusalInWords(outcome.code, outcome.message));
+    const reason = visible(refusalInWords(t, outcome.code, outcome.message));
     if (["QUESTION_CLOSED", "DISCONNECTED", "UNANSWERED"].includes(outcome.code)) onRefused(reason);
     else setRefusal(reason);
     if (outcome.code === "QUESTION_CLOSED") return;
@@ -167,16 +168,22 @@ export function QuestionCard(props: Props): VNode {
 }
 
 function Asked({ question }: { question: Question }): VNode {
+  const t = useWords();
+  const asked = t.rich("question", { tool: <code>{visible(question.tool)}</code> });
   const lines = question.text.trimEnd().split("\n").length;
   return (
     <>
       <div class="question-head">
         <Hand />
         <h2 id="question-title">
-          {question.agent && <>{visible(question.agent)} asks: </>}
-          Allow <code>{visible(question.tool)}</code> to run?
+          {question.agent
+            ? t.rich("question.agent", {
+                agent: <bdi>{visible(question.agent)}</bdi>,
+                question: asked,
+              })
+            : asked}
         </h2>
-        {lines > 1 && <span class="waiting">{lines} lines</span>}
+        {lines > 1 && <span class="waiting">{t("question.lines", { count: lines })}</span>}
       </div>
       {question.reason && (
         <p class="question-reason" dir="auto">
@@ -189,19 +196,23 @@ function Asked({ question }: { question: Question }): VNode {
 
 /** The calls that will ask next: their names, and on demand what each will run. */
 function Queue({ queue }: { queue: QueuedQuestion[] }): VNode {
+  const t = useWords();
+  const tools = queue.map((call) => visible(call.tool)).join(", ");
   return (
     <details class="queue">
       <summary class="waiting">
         <Chevron />
-        <span>
-          {queue.length} more waiting: {queue.map((call) => visible(call.tool)).join(", ")}
-        </span>
+        <span>{t.rich("question.queue", { count: queue.length, tools: <bdi>{tools}</bdi> })}</span>
       </summary>
-      <ol aria-label="Calls that will ask next">
+      <ol aria-label={t("question.next")}>
         {queue.map((call) => (
           <li key={call.tid}>
-            {call.agent && <>{visible(call.agent)}: </>}
-            <code>{visible(call.tool)}</code>{" "}
+            {call.agent
+              ? t.rich("question.call", {
+                  agent: <bdi>{visible(call.agent)}</bdi>,
+                  tool: <code>{visible(call.tool)}</code>,
+                })
+              : [<code key="tool">{visible(call.tool)}</code>]}{" "}
             <span class="card-call" dir="ltr">
               {visible(call.text.trim().replace(/\s+/g, " "))}
             </span>
@@ -221,6 +232,7 @@ interface AnswersProps {
 }
 
 function Answers(props: AnswersProps): VNode {
+  const t = useWords();
   const { question, stage, denyButton, allow, choose } = props;
   const { options, rules } = question;
   const widens = rules.length > 0 && options.some((option) => SCOPES.includes(option));
@@ -235,7 +247,7 @@ function Answers(props: AnswersProps): VNode {
         aria-disabled={stage !== "open"}
         onClick={act}
       >
-        {DECISIONS[decision]}
+        {t(`answer.${decision}`)}
       </button>
     ) : null;
   return (
@@ -251,17 +263,13 @@ function Answers(props: AnswersProps): VNode {
             aria-disabled={stage !== "open"}
             onClick={() => choose("rules")}
           >
-            Allow more…
+            {t("question.more")}
           </button>
         )}
         {button("edit", () => choose("edit"), "edit")}
         {button("allow_once", allow)}
       </div>
-      {!widens && (
-        <p class="once-only">
-          Only for this once: no rule could allow this call without allowing others.
-        </p>
-      )}
+      {!widens && <p class="once-only">{t("question.once")}</p>}
     </>
   );
 }

@@ -5,8 +5,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type Editable, editedFrom, unseenLines } from "../editing";
 import type { DecisionWord, Question } from "../protocol";
 import { visible } from "../text/escapes";
-import { isLeaveKey, isSendKey } from "../ui-state";
-import { DECISIONS } from "../words";
+import { isLeaveKey, isSendKey, useWords } from "../ui-state";
 import { Warning } from "./Icons";
 
 /** Neither a question nor a form can be answered in its first moment: the click or key may have been meant for what was there before. */
@@ -26,6 +25,7 @@ const UNSEEN_LINES = 3;
 
 /** A field cannot mark characters without a glyph: the lines that hold some, as they really are. */
 function Unseen({ text }: { text: string }): VNode | null {
+  const t = useWords();
   const lines = unseenLines(text);
   if (lines.length === 0) return null;
   const more = lines.length - UNSEEN_LINES;
@@ -33,13 +33,13 @@ function Unseen({ text }: { text: string }): VNode | null {
     <div class="unseen" role="status">
       <Warning />
       <div>
-        Hidden characters, which the field cannot show:
+        {t("unseen")}
         {lines.slice(0, UNSEEN_LINES).map(({ number, shown }) => (
           <p key={number}>
-            line {number}: <code dir="ltr">{shown}</code>
+            {t.rich("unseen.line", { number, text: <code dir="ltr">{shown}</code> })}
           </p>
         ))}
-        {more > 0 && <p>and {more} more lines</p>}
+        {more > 0 && <p>{t("unseen.more", { count: more })}</p>}
       </div>
     </div>
   );
@@ -50,16 +50,14 @@ export type Stage = "arming" | "open" | "sent" | "slow";
 
 /** What an answer on its way waits for. */
 export function Sending({ stage }: { stage: Stage }): VNode | null {
+  const t = useWords();
   if (stage !== "sent" && stage !== "slow") return null;
-  return (
-    <span class="quiet">
-      {stage === "sent" ? "Sending your answer…" : "Waiting for the kernel…"}
-    </span>
-  );
+  return <span class="quiet">{t(`question.${stage}`)}</span>;
 }
 
 export function DenyForm(props: { deny: (reason: string) => void; back: () => void }): VNode {
   const { deny, back } = props;
+  const t = useWords();
   const why = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => why.current?.focus({ preventScroll: true }), []);
   const confirm = (): void => deny(why.current!.value.trim());
@@ -79,14 +77,14 @@ export function DenyForm(props: { deny: (reason: string) => void; back: () => vo
         type="text"
         dir="auto"
         maxLength={1000}
-        placeholder="Why? (the model will see this)"
-        aria-label="Why? (the model will see this). Enter denies."
+        placeholder={t("why")}
+        aria-label={t("why.enter")}
       />
       <button type="button" class="quiet-button" onClick={back}>
-        Back
+        {t("back")}
       </button>
       <button type="button" class="danger-button" onClick={confirm}>
-        Deny
+        {t("answer.deny")}
       </button>
     </form>
   );
@@ -107,6 +105,7 @@ const MOST_ROWS = 12;
 /** The editor of a call's arguments: what stands in it is exactly what will be sent. */
 export function EditForm(props: EditProps): VNode {
   const { editable, draft, stage, onDraft, allow, cancel } = props;
+  const t = useWords();
   const open = stage === "open";
   const { text, argument } = editable;
   const armed = useArmed();
@@ -115,9 +114,9 @@ export function EditForm(props: EditProps): VNode {
     field.current!.focus({ preventScroll: true });
     field.current!.setSelectionRange(0, 0);
   }, []);
-  const edited = editedFrom(draft, argument);
+  const edited = editedFrom(t, draft, argument);
   const problem = "problem" in edited ? edited.problem : null;
-  const reason = problem ?? (draft === text ? "Nothing is changed yet." : null);
+  const reason = problem ?? (draft === text ? t("edit.same") : null);
   const ready = armed && open && reason === null;
   const rows = Math.min(MOST_ROWS, Math.max(LEAST_ROWS, draft.split("\n").length));
   return (
@@ -136,7 +135,7 @@ export function EditForm(props: EditProps): VNode {
         autocomplete="off"
         autocapitalize="off"
         aria-label={
-          argument === null ? "Arguments as JSON" : `What will run (${visible(argument)})`
+          argument === null ? t("edit.json") : t("edit.what", { argument: visible(argument) })
         }
         aria-invalid={problem !== null}
         aria-describedby="edit-note"
@@ -144,7 +143,7 @@ export function EditForm(props: EditProps): VNode {
       />
       <Unseen text={draft} />
       <p class={problem ? "edit-note problem" : "edit-note"} id="edit-note" role="status">
-        {problem ?? "The model is told that you changed it."}
+        {problem ?? t("edit.told")}
       </p>
       <div class="answers">
         <Sending stage={stage} />
@@ -154,7 +153,7 @@ export function EditForm(props: EditProps): VNode {
           aria-disabled={!open}
           onClick={() => open && cancel()}
         >
-          Cancel editing
+          {t("edit.cancel")}
         </button>
         <button
           type="button"
@@ -164,7 +163,7 @@ export function EditForm(props: EditProps): VNode {
           title={reason ?? undefined}
           onClick={() => ready && "args" in edited && allow(edited.args)}
         >
-          Allow edited
+          {t("edit.allow")}
         </button>
       </div>
     </form>
@@ -183,14 +182,10 @@ interface RulesProps {
 /** The wider permissions of the options, narrowest first. */
 export const SCOPES: readonly DecisionWord[] = ["allow_session", "allow_project"];
 
-const whatRulesDo = (count: number): string =>
-  count === 1
-    ? "What matches this rule runs without asking. You may narrow it."
-    : `What matches one of these ${count} rules runs without asking. You may narrow them, or empty one to leave it out.`;
-
 /** The rules that a wider permission adds, one a line, to be narrowed; and the buttons that add them. */
 export function RulesForm(props: RulesProps): VNode {
   const { question, rules, stage, onRules, allow, back } = props;
+  const t = useWords();
   const open = stage === "open";
   const { options, project_file } = question;
   const armed = useArmed();
@@ -210,14 +205,14 @@ export function RulesForm(props: RulesProps): VNode {
       }}
     >
       <p class="rules-note" id="rules-note">
-        {kept.length > 0 ? whatRulesDo(kept.length) : "Leave at least one rule."}
+        {kept.length > 0 ? t("rules.do", { count: kept.length }) : t("rules.none")}
       </p>
       <div class="rules">
         {rules.map((rule, index) => (
           <RuleField
             key={index}
             rule={rule}
-            label={`Rule ${index + 1} of ${rules.length}`}
+            label={t("rules.rule", { index: index + 1, count: rules.length })}
             open={open}
             onRule={(value) => onRules(rules.with(index, value))}
           />
@@ -226,7 +221,10 @@ export function RulesForm(props: RulesProps): VNode {
       <Unseen text={rules.join("\n")} />
       {options.includes("allow_project") && project_file && (
         <p class="rules-note" id="rules-file">
-          {DECISIONS.allow_project} writes to <code dir="ltr">{visible(project_file)}</code>
+          {t.rich("rules.file", {
+            answer: t("answer.allow_project"),
+            file: <code dir="ltr">{visible(project_file)}</code>,
+          })}
         </p>
       )}
       <div class="answers">
@@ -237,7 +235,7 @@ export function RulesForm(props: RulesProps): VNode {
           aria-disabled={!open}
           onClick={() => open && back()}
         >
-          Back
+          {t("back")}
         </button>
         {SCOPES.filter((scope) => options.includes(scope)).map((scope) => (
           <button
@@ -249,7 +247,7 @@ export function RulesForm(props: RulesProps): VNode {
             aria-describedby={scope === "allow_project" ? "rules-note rules-file" : "rules-note"}
             onClick={() => ready && allow(scope, kept)}
           >
-            {DECISIONS[scope]}
+            {t(`answer.${scope}`)}
           </button>
         ))}
       </div>

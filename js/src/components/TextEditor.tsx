@@ -2,8 +2,8 @@ import type { VNode } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { isUnconfirmed } from "../composer";
 import type { CommandName } from "../protocol";
-import { isLeaveKey, isSendKey, useTools } from "../ui-state";
-import { refusalInWords, UNCONFIRMED } from "../words";
+import { isLeaveKey, isSendKey, useTools, useWords } from "../ui-state";
+import { refusalInWords } from "../words";
 import { useFittingHeight, useSender } from "./fields";
 
 interface Props {
@@ -34,10 +34,11 @@ interface Editing {
 
 function useEditing({ mid, text, command, stopsFirst, close }: Props): Editing {
   const tools = useTools();
+  const t = useWords();
   const { state, type, send } = useSender(text);
   const { draft, delivery, error } = state.client;
   const [stopping, setStopping] = useState(false);
-  const busy = stopping ? "Stopping the run…" : delivery === "waiting" ? "Sending…" : null;
+  const busy = stopping ? t("stopping.run") : delivery === "waiting" ? t("sending") : null;
   const isReady = busy === null && draft.text.trim() !== "";
   const isBusyThere = error?.code === "SESSION_BUSY";
   const stops = stopsFirst || isBusyThere;
@@ -64,7 +65,7 @@ function useEditing({ mid, text, command, stopsFirst, close }: Props): Editing {
       setStopping(true);
       const stopped = await tools.stopped();
       setStopping(false);
-      if (!stopped.ok) tools.remark(refusalInWords(stopped.code, stopped.message));
+      if (!stopped.ok) tools.remark(refusalInWords(t, stopped.code, stopped.message));
       if (!stopped.ok || fate.current !== "open") return false;
     }
     return (await send(tools.command, command, { mid })).ok;
@@ -84,7 +85,7 @@ function useEditing({ mid, text, command, stopsFirst, close }: Props): Editing {
     stops,
     isReady,
     isUnconfirmed: isUnconfirmed(state.client),
-    refusal: error && !isBusyThere ? refusalInWords(error.code, error.message) : null,
+    refusal: error && !isBusyThere ? refusalInWords(t, error.code, error.message) : null,
     submit,
     leave,
   };
@@ -94,6 +95,7 @@ const MOST_PX = 160;
 
 /** Changes a text in its place: Enter sends it, Escape leaves. A changed text that loses its place is given back. */
 export function TextEditor(props: Props): VNode {
+  const t = useWords();
   const { label, action, note } = props;
   const { draft, type, submit, leave, ...editing } = useEditing(props);
   const field = useRef<HTMLTextAreaElement>(null);
@@ -104,7 +106,7 @@ export function TextEditor(props: Props): VNode {
     area.setSelectionRange(area.value.length, area.value.length);
     area.form!.scrollIntoView({ block: "nearest" });
   }, []);
-  const word = editing.isUnconfirmed ? "Send again" : editing.stops ? "Stop and send" : action;
+  const word = editing.isUnconfirmed ? t("send.again") : editing.stops ? t("stop.send") : action;
   return (
     <form
       class="editor"
@@ -128,7 +130,7 @@ export function TextEditor(props: Props): VNode {
       {note && <p class="edit-note">{note}</p>}
       {editing.stops && (
         <p class="edit-note" role="status">
-          A run is under way. It is stopped first.
+          {t("stop.first")}
         </p>
       )}
       {editing.refusal && (
@@ -138,13 +140,13 @@ export function TextEditor(props: Props): VNode {
       )}
       {editing.isUnconfirmed && (
         <p class="refusal unconfirmed" role="alert">
-          {UNCONFIRMED}
+          {t("unconfirmed")}
         </p>
       )}
       <div class="answers">
         {editing.busy && <span class="quiet">{editing.busy}</span>}
         <button type="button" class="quiet-button" onClick={() => leave(false)}>
-          Cancel
+          {t("cancel")}
         </button>
         <button
           type="button"

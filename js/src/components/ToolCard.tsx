@@ -4,7 +4,7 @@ import { memo } from "../memo";
 import type { Block, ToolPart, ToolState } from "../protocol";
 import { plainText } from "../text/ansi";
 import { visible } from "../text/escapes";
-import { LiveContext, useTools } from "../ui-state";
+import { LiveContext, useTools, useWords } from "../ui-state";
 import { callStateInWords, durationInWords } from "../words";
 import { AgentRun } from "./AgentRun";
 import { CodeBlock } from "./CodeBlock";
@@ -99,6 +99,7 @@ function Body({ part }: { part: ToolPart }): VNode {
 /** One tool call: a summary line that opens and closes, and what the call was given and gave back. */
 export const ToolCard = memo(({ part: told }: { part: ToolPart }): VNode => {
   const tools = useTools();
+  const t = useWords();
   const live = useContext(LiveContext);
   const part: ToolPart =
     live || !OPEN_STATES.includes(told.state) ? told : { ...told, state: "cancelled", stop: null };
@@ -116,14 +117,16 @@ export const ToolCard = memo(({ part: told }: { part: ToolPart }): VNode => {
         <span class="card-icon">
           <Icon />
         </span>
-        <span class="card-name">{visible(part.name)}</span>
+        <span class="card-name" dir="auto">
+          {visible(part.name)}
+        </span>
         <span class="card-call" dir="ltr">
           {open ? "" : visible(callInOneLine(part))}
         </span>
-        {part.is_edited && <span class="card-edited">edited by you</span>}
-        <span class="card-state">{callStateInWords(part)}</span>
+        {part.is_edited && <span class="card-edited">{t("card.edited")}</span>}
+        <span class="card-state">{callStateInWords(t, part)}</span>
         {part.duration_ms !== null && part.state !== "running" && (
-          <span class="card-time">{durationInWords(part.duration_ms)}</span>
+          <span class="card-time">{durationInWords(t, part.duration_ms)}</span>
         )}
         <span class="card-chevron">
           <Chevron />
@@ -134,9 +137,7 @@ export const ToolCard = memo(({ part: told }: { part: ToolPart }): VNode => {
           {visible(part.progress)}
         </p>
       )}
-      {part.state === "awaiting-confirmation" && (
-        <p class="card-line">Waiting for your answer to the question below.</p>
-      )}
+      {part.state === "awaiting-confirmation" && <p class="card-line">{t("card.asks")}</p>}
       {!open && part.error && !(part.stop && part.output) && (
         <p class="card-line" dir="auto">
           {visible(lastLine(part.error.message))}

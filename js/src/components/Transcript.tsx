@@ -2,6 +2,7 @@ import type { ComponentChildren, RefObject, VNode } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { TailFollower } from "../follow";
 import type { Message, MessageWindow } from "../protocol";
+import { useWords } from "../ui-state";
 import { Down } from "./Icons";
 import { MessageRow } from "./MessageRow";
 
@@ -76,6 +77,7 @@ function useScrolling(start: number, onFollower: (follower: TailFollower) => voi
 
 export function Transcript(props: Props): VNode {
   const { messages, streaming, atRest, loadEarlier, onFollower, children } = props;
+  const t = useWords();
   const { first, items } = messages;
   const end = first + items.length;
   const start = useStart(first, end);
@@ -99,13 +101,13 @@ export function Transcript(props: Props): VNode {
         ref={scrolling.scroller}
         role="log"
         aria-live="off"
-        aria-label="Conversation"
+        aria-label={t("conversation")}
         tabIndex={0}
       >
         <div class="rows" ref={scrolling.content}>
           {start.value > 0 && (
             <button type="button" class="link earlier" disabled={loading} onClick={showEarlier}>
-              {loading ? "Loading…" : "Show earlier messages"}
+              {t(loading ? "loading" : "earlier")}
             </button>
           )}
           <Rows items={items} from={start.value - first} streaming={streaming} atRest={atRest} />
@@ -115,7 +117,7 @@ export function Transcript(props: Props): VNode {
       {!scrolling.following && (
         <button type="button" class="pill" onClick={scrolling.jump}>
           <Down />
-          {streaming ? "New text below" : "To the end"}
+          {t(streaming ? "new_text" : "to_end")}
         </button>
       )}
     </div>
@@ -130,6 +132,7 @@ interface RowsProps {
 }
 
 function Rows({ items, from, streaming, atRest }: RowsProps): VNode {
+  const t = useWords();
   return (
     <>
       {items.slice(from).map((message, offset) => {
@@ -139,7 +142,7 @@ function Rows({ items, from, streaming, atRest }: RowsProps): VNode {
             key={message.mid}
             message={message}
             growing={streaming && index === items.length - 1}
-            author={message.role === "user" ? "You" : "Assistant"}
+            author={t(message.role === "user" ? "you" : "assistant")}
             labelled={offset === 0 || items[index - 1]?.role !== message.role}
             atRest={atRest && (message.role === "user" || !!message.branch)}
           />

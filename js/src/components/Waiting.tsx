@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import { memo } from "../memo";
 import type { WaitingInput } from "../protocol";
 import { visible } from "../text/escapes";
-import { useTools } from "../ui-state";
+import { useTools, useWords } from "../ui-state";
 import { QUEUES, refusalInWords } from "../words";
 import { Chevron, Clock, Cross, Pencil } from "./Icons";
 import { TextEditor } from "./TextEditor";
@@ -17,13 +17,14 @@ interface Props {
 
 /** What is stored and waits for its place in the conversation, by when it will be used. */
 export const Waiting = memo(({ rows, running, editable }: Props): VNode | null => {
+  const t = useWords();
   if (rows.length === 0) return null;
   return (
-    <section class="pending" aria-label="Waiting messages">
-      {QUEUES.map(({ queue, used, usedAtRest }) => {
+    <section class="pending" aria-label={t("waiting")}>
+      {QUEUES.map((queue) => {
         const own = rows.filter((row) => row.queue === queue);
         if (own.length === 0) return null;
-        const title = running ? used : usedAtRest;
+        const title = t(`${running ? "queue" : "later"}.${queue}`);
         return (
           <div key={queue} role="group" aria-label={title}>
             <h3>
@@ -51,6 +52,7 @@ const isShort = (text: string): boolean =>
 /** Takes a waiting message back; its text goes to the composer when that is empty. */
 function useRemoval({ mid, text }: WaitingInput): () => Promise<void> {
   const tools = useTools();
+  const t = useWords();
   const isOpen = useRef(false);
   return async () => {
     if (isOpen.current) return;
@@ -60,20 +62,21 @@ function useRemoval({ mid, text }: WaitingInput): () => Promise<void> {
     isOpen.current = false;
     if (outcome.ok) {
       tools.giveBack(outcome.text ?? text, false);
-      tools.announce("Removed.");
-    } else tools.remark(refusalInWords(outcome.code, outcome.message));
+      tools.announce(t("removed"));
+    } else tools.remark(refusalInWords(t, outcome.code, outcome.message));
   };
 }
 
 function Row({ row, editable }: { row: WaitingInput; editable: boolean }): VNode {
   const { mid, text } = row;
   const tools = useTools();
+  const t = useWords();
   const remove = useRemoval(row);
   const [editing, setEditing] = useState(false);
   const pencil = useRef<HTMLButtonElement>(null);
   const close = (saved: boolean): void => {
     setEditing(false);
-    if (saved) tools.announce("Saved.");
+    if (saved) tools.announce(t("saved"));
     requestAnimationFrame(() => pencil.current?.focus());
   };
   if (editing) {
@@ -82,8 +85,8 @@ function Row({ row, editable }: { row: WaitingInput; editable: boolean }): VNode
         <TextEditor
           mid={mid}
           text={text}
-          label="Waiting message"
-          action="Save"
+          label={t("waiting.one")}
+          action={t("save")}
           command="edit_waiting"
           stopsFirst={false}
           close={close}
@@ -100,8 +103,8 @@ function Row({ row, editable }: { row: WaitingInput; editable: boolean }): VNode
             type="button"
             class="icon-button"
             ref={pencil}
-            aria-label="Edit waiting message"
-            title="Edit"
+            aria-label={t("waiting.edit")}
+            title={t("edit")}
             onClick={() => setEditing(true)}
           >
             <Pencil />
@@ -109,8 +112,8 @@ function Row({ row, editable }: { row: WaitingInput; editable: boolean }): VNode
           <button
             type="button"
             class="icon-button"
-            aria-label="Remove waiting message"
-            title="Remove"
+            aria-label={t("waiting.remove")}
+            title={t("remove")}
             onClick={remove}
           >
             <Cross />
@@ -123,6 +126,7 @@ function Row({ row, editable }: { row: WaitingInput; editable: boolean }): VNode
 
 /** A long text is folded until it is opened. */
 function Text({ text }: { text: string }): VNode {
+  const t = useWords();
   const [whole, setWhole] = useState(false);
   const folds = !isShort(text);
   return (
@@ -135,7 +139,7 @@ function Text({ text }: { text: string }): VNode {
           type="button"
           class="icon-button fold"
           aria-expanded={whole}
-          aria-label="Whole message"
+          aria-label={t("waiting.whole")}
           onClick={() => setWhole(!whole)}
         >
           <Chevron />

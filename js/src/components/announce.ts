@@ -2,30 +2,34 @@
 
 import type { SessionView } from "../protocol";
 import { visible } from "../text/escapes";
-import { errorInWords, QUEUES } from "../words";
+import { errorInWords, type Words } from "../words";
 
 /** The announcement due when `before` became `after`, or null. */
-export function announcementAfter(before: SessionView, after: SessionView): string | null {
+export function announcementAfter(
+  t: Words,
+  before: SessionView,
+  after: SessionView,
+): string | null {
   const { question } = after;
   if (question && question.pid !== before.question?.pid) {
-    return `Needs your approval: ${visible(question.tool)}. Tab to the question above the message field.`;
+    return t("told.question", { tool: visible(question.tool) });
   }
-  if (before.status === after.status) return waitingNews(before, after);
-  if (after.status === "streaming") return "Assistant started.";
-  if (after.status === "error") return `Failed: ${errorInWords(after.error?.code ?? null)}`;
+  if (before.status === after.status) return waitingNews(t, before, after);
+  if (after.status === "streaming") return t("told.started");
+  if (after.status === "error") {
+    return t("told.failed", { error: errorInWords(t, after.error?.code ?? null) });
+  }
   if (before.status !== "streaming") return null;
-  return after.messages.items.at(-1)?.mark === "stopped" ? "Stopped." : "Assistant finished.";
+  const isStopped = after.messages.items.at(-1)?.mark === "stopped";
+  return t(isStopped ? "told.stopped" : "told.finished");
 }
 
-function waitingNews(before: SessionView, after: SessionView): string | null {
+function waitingNews(t: Words, before: SessionView, after: SessionView): string | null {
   if (before.waiting === after.waiting) return null;
   const known = new Set(before.waiting.map((row) => row.mid));
   const added = after.waiting.find((row) => !known.has(row.mid));
-  if (added) {
-    const queue = QUEUES.find(({ queue }) => queue === added.queue);
-    return queue ? `Message waits. ${queue.used}.` : null;
-  }
+  if (added) return t("told.waits", { when: t(`queue.${added.queue}`) });
   for (const row of after.waiting) known.delete(row.mid);
   const used = after.messages.items.some((message) => known.has(message.mid));
-  return used ? "Waiting message used." : null;
+  return used ? t("told.used") : null;
 }

@@ -3,12 +3,14 @@
 import type { RefObject } from "preact";
 import { useEffect } from "preact/hooks";
 import { codeTextAround } from "../markdown/code";
+import type { Words } from "../words";
 
 const COPIED_MS = 1500;
 
 /** Makes the copy buttons inside `panel` work and tells what came of it. */
 export function useCopyButtons(
   panel: RefObject<HTMLElement | null>,
+  t: Words,
   announce: (text: string) => void,
 ): void {
   useEffect(() => {
@@ -17,16 +19,16 @@ export function useCopyButtons(
       const button = (event.target as Element).closest<HTMLButtonElement>("button[data-copy]");
       const text = button && codeTextAround(button);
       if (!button || text === null) return;
-      const told = (await copied(text)) ? "Copied" : "Not copied";
+      const told = t((await copied(text)) ? "copy.done" : "copy.failed");
       announce(told);
-      button.textContent = told;
+      button.style.setProperty("--copy", JSON.stringify(told));
       setTimeout(() => {
-        button.textContent = "Copy";
+        button.style.removeProperty("--copy");
       }, COPIED_MS);
     };
     element?.addEventListener("click", copy);
     return () => element?.removeEventListener("click", copy);
-  }, [panel, announce]);
+  }, [panel, t, announce]);
 }
 
 async function copied(text: string): Promise<boolean> {

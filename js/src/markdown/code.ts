@@ -36,14 +36,14 @@ export class CodeView {
     copy.type = "button";
     copy.className = "copy";
     copy.dataset.copy = "";
-    copy.textContent = "Copy";
-    copy.setAttribute("aria-label", "Copy code");
+    // The words stand in the view around it, which may change its language.
+    copy.setAttribute("aria-labelledby", "aw-copy");
     bar.append(label, copy);
     const pre = document.createElement("pre");
     pre.dir = "ltr";
     // A scrollable region must be reachable by keyboard.
     pre.tabIndex = 0;
-    pre.setAttribute("aria-label", "Code");
+    pre.setAttribute("aria-labelledby", "aw-code");
     pre.setAttribute("role", "region");
     this.#code = pre.appendChild(document.createElement("code"));
     this.element.append(bar, pre);

@@ -116,7 +116,7 @@ function scrollBox(): HTMLElement {
   box.className = "table-box";
   box.tabIndex = 0;
   box.setAttribute("role", "region");
-  box.setAttribute("aria-label", "Table");
+  box.setAttribute("aria-labelledby", "aw-table");
   return box;
 }
 

@@ -144,7 +144,9 @@ test("a run of 400 chunks changes the live region at most four times; the log is
 test("every control has a name", async () => {
   const m = await mounted(asking());
   for (const control of m.all("button,textarea,input,[role=region],[role=separator]")) {
-    const name = control.getAttribute("aria-label") ?? control.textContent?.trim() ?? "";
+    const named = control.getAttribute("aria-labelledby");
+    const holder = named === null ? control : m.find(`#${named}`);
+    const name = holder.getAttribute("aria-label") ?? holder.textContent?.trim() ?? "";
     expect(name, control.outerHTML).not.toBe("");
   }
 });

@@ -1,7 +1,12 @@
 // A model as anywidget hands it over, driven by the test; and views for it.
 
+import en from "../../../agent_widget/view/locale/en.json";
 import type { Message, Part, SessionView, ToolPart } from "../../src/protocol";
 import type { Model } from "../../src/session";
+import { wordsOf } from "../../src/words";
+
+export const ENGLISH = { locale: "en", direction: en.direction, words: en.page };
+export const t = wordsOf(ENGLISH);
 
 type Listener = (...args: never[]) => void;
 
@@ -9,13 +14,14 @@ type Listener = (...args: never[]) => void;
 export class TestModel implements Model {
   sent: Record<string, unknown>[] = [];
   snapshot: unknown = {};
+  words: unknown = ENGLISH;
   /** Set to make every send throw, as a closed comm does. */
   broken = false;
   widget_manager: unknown;
   #listeners = new Map<string, Set<Listener>>();
 
   get(name: string): unknown {
-    return name === "snapshot" ? this.snapshot : undefined;
+    return { snapshot: this.snapshot, words: this.words }[name];
   }
   send(content: unknown): void {
     if (this.broken) throw new Error("Cannot send");

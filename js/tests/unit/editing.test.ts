@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { editableOf, editedFrom, unseenLines } from "../../src/editing";
 import type { Question } from "../../src/protocol";
+import { t } from "../support/model";
 
 const asked = (fields: Partial<Question>): Question => ({
   pid: "p",
@@ -29,7 +30,7 @@ test("one argument that is the shown text is edited as that text, all else as JS
     const question = asked(fields);
     const { text, argument } = editableOf(question);
     expect(argument).toBeNull();
-    expect(editedFrom(text, null)).toEqual({ args: question.args });
+    expect(editedFrom(t, text, null)).toEqual({ args: question.args });
   }
 });
 
@@ -39,7 +40,7 @@ test("JSON hides nothing: characters without a glyph are its escapes, and mean t
   expect(unseenLines(text)).toEqual([]);
   expect(text).toContain("\\u202E");
   expect(text).toContain("مرحبا");
-  expect(editedFrom(text, null)).toEqual({ args });
+  expect(editedFrom(t, text, null)).toEqual({ args });
 });
 
 test.each([
@@ -53,7 +54,7 @@ test.each([
   ['{"a": 12345678901234567890}', /12345678901234567890 is too large/],
   ['{"a": \u202E1}', /not JSON.*\\u202E/],
 ])("%s cannot be sent, and why is told in words", (text, words) => {
-  expect(editedFrom(text, null)).toEqual({ problem: expect.stringMatching(words) });
+  expect(editedFrom(t, text, null)).toEqual({ problem: expect.stringMatching(words) });
 });
 
 test.each([
@@ -61,12 +62,12 @@ test.each([
   '{"a": [1.0, -0.5e3, 9007199254740991, {"a": {"a": []}}]}',
   "{}",
 ])("%s is sent as it stands", (text) => {
-  expect(editedFrom(text, null)).toEqual({ args: JSON.parse(text) });
+  expect(editedFrom(t, text, null)).toEqual({ args: JSON.parse(text) });
 });
 
 test("a text that is one argument is sent as typed, whatever it looks like", () => {
   for (const typed of ["", "{", "x\u202E", '{"a": 1, "a": 2}'])
-    expect(editedFrom(typed, "code")).toEqual({ args: { code: typed } });
+    expect(editedFrom(t, typed, "code")).toEqual({ args: { code: typed } });
 });
 
 test("lines with hidden characters are told as they really are", () => {

@@ -6,14 +6,13 @@ import type { Question, SessionView } from "../../src/protocol";
 import { isHostShortcut, isLaterKey, isSendKey } from "../../src/ui-state";
 import {
   callStateInWords,
-  countInWords,
   durationInWords,
   errorInWords,
   refusalInWords,
   statusInWords,
   storageInWords,
 } from "../../src/words";
-import { message, STREAMING, text, tool, view } from "../support/model";
+import { message, STREAMING, t, text, tool, view } from "../support/model";
 
 const key = (fields: object): KeyboardEvent =>
   ({
@@ -84,19 +83,19 @@ const question: Question = {
 test("a run announces its start, its questions and its end, and nothing else", () => {
   const idle = view([message("m0", [])]);
   const started = view([message("m0", [text("a")])], STREAMING);
-  expect(announcementAfter(idle, started)).toBe("Assistant started.");
-  expect(announcementAfter(started, view([message("m0", [text("ab")])], STREAMING))).toBeNull();
+  expect(announcementAfter(t, idle, started)).toBe("Assistant started.");
+  expect(announcementAfter(t, started, view([message("m0", [text("ab")])], STREAMING))).toBeNull();
   const asking = { ...started, question };
-  expect(announcementAfter(started, asking)).toMatch(/approval: run/);
-  expect(announcementAfter(asking, { ...asking })).toBeNull();
-  expect(announcementAfter(started, idle)).toBe("Assistant finished.");
+  expect(announcementAfter(t, started, asking)).toMatch(/approval: run/);
+  expect(announcementAfter(t, asking, { ...asking })).toBeNull();
+  expect(announcementAfter(t, started, idle)).toBe("Assistant finished.");
   const stopped = view([{ ...message("m0", []), mark: "stopped" }]);
-  expect(announcementAfter(started, stopped)).toBe("Stopped.");
+  expect(announcementAfter(t, started, stopped)).toBe("Stopped.");
   const failed = view([], {
     status: "error",
     error: { code: "network", message: "x", advice: null },
   });
-  expect(announcementAfter(started, failed)).toMatch(/^Failed: .*reached/);
+  expect(announcementAfter(t, started, failed)).toMatch(/^Failed: .*reached/);
 });
 
 test("a waiting message is announced when it comes and when it is used, not when it is taken back", () => {
@@ -104,12 +103,14 @@ test("a waiting message is announced when it comes and when it is used, not when
     view(items, { ...STREAMING, waiting });
   const soon = { mid: "w1", text: "x", queue: "steering" as const };
   const later = { mid: "w2", text: "y", queue: "follow_up" as const };
-  expect(announcementAfter(at([]), at([soon]))).toBe("Message waits. Before the next step.");
-  expect(announcementAfter(at([soon]), at([soon, later]))).toBe("Message waits. After this run.");
-  expect(announcementAfter(at([soon]), at([{ ...soon, text: "z" }]))).toBeNull();
-  expect(announcementAfter(at([soon, later]), at([later]))).toBeNull();
+  expect(announcementAfter(t, at([]), at([soon]))).toBe("Message waits. Before the next step.");
+  expect(announcementAfter(t, at([soon]), at([soon, later]))).toBe(
+    "Message waits. After this run.",
+  );
+  expect(announcementAfter(t, at([soon]), at([{ ...soon, text: "z" }]))).toBeNull();
+  expect(announcementAfter(t, at([soon, later]), at([later]))).toBeNull();
   const used = [message("m0", []), message("w1", [text("x")], "user")];
-  expect(announcementAfter(at([soon, later]), at([later], used))).toBe("Waiting message used.");
+  expect(announcementAfter(t, at([soon, later]), at([later], used))).toBe("Waiting message used.");
 });
 
 test("cards: pictures, tables and short text are open, long text and failures are closed", () => {
@@ -145,7 +146,7 @@ test("long text folds by lines and by length", () => {
 
 test("a card says how its call took a Stop, and its message where that says more", () => {
   const stops = ["asked", "running_on", "finished", "stopped", "unknown", null] as const;
-  expect(stops.map((stop) => callStateInWords(tool({ state: "cancelled", stop })))).toEqual([
+  expect(stops.map((stop) => callStateInWords(t, tool({ state: "cancelled", stop })))).toEqual([
     "Stop asked",
     "Stop asked; still running in its thread",
     "Finished anyway, after the Stop",
@@ -154,9 +155,9 @@ test("a card says how its call took a Stop, and its message where that says more
     "Cancelled",
   ]);
   const later = "of a later version" as "stopped";
-  expect(callStateInWords(tool({ state: "cancelled", stop: later }))).toBe("Cancelled");
-  expect(callStateInWords(tool({ state: "cancelled", refusal: "denied" }))).toBe("Denied");
-  expect(callStateInWords(tool({ state: "error", refusal: "blocked" }))).toBe("Blocked");
+  expect(callStateInWords(t, tool({ state: "cancelled", stop: later }))).toBe("Cancelled");
+  expect(callStateInWords(t, tool({ state: "cancelled", refusal: "denied" }))).toBe("Denied");
+  expect(callStateInWords(t, tool({ state: "error", refusal: "blocked" }))).toBe("Blocked");
   const error = { code: "cancelled", message: "It finished anyway. Its output:" };
   const output = [{ type: "text" as const, text: "done" }];
   expect(untold(tool({ error, output, stop: "finished" }))).toBe("");
@@ -165,25 +166,24 @@ test("a card says how its call took a Stop, and its message where that says more
 });
 
 test("words for numbers, codes and states", () => {
-  expect([40, 400, 12_000, 185_000].map(durationInWords)).toEqual([
+  expect([40, 400, 12_000, 185_000].map((ms) => durationInWords(t, ms))).toEqual([
     "40 ms",
     "0.4 s",
     "12 s",
     "3 min 05 s",
   ]);
-  expect([950, 1234, 12_431, 2_000_000].map(countInWords)).toEqual(["950", "1.2k", "12k", "2.0M"]);
   const codes = ["chat_disabled", "rate_limited", "bad_request", "network", "unknown"];
-  expect(new Set(codes.map(errorInWords)).size).toBe(5);
-  expect(refusalInWords("QUESTION_CLOSED", "")).toMatch(/no longer open/);
-  expect(storageInWords({ ...view().storage, is_durable: true, label: "chats.db" })).toBe(
+  expect(new Set(codes.map((code) => errorInWords(t, code))).size).toBe(5);
+  expect(refusalInWords(t, "QUESTION_CLOSED", "")).toMatch(/no longer open/);
+  expect(storageInWords(t, { ...view().storage, is_durable: true, label: "chats.db" })).toBe(
     "Kept in chats.db",
   );
-  expect(storageInWords(view().storage)).toBe("Kept in memory only until the kernel ends");
-  expect(refusalInWords("SOMETHING_NEW", "as the kernel says")).toBe("as the kernel says");
+  expect(storageInWords(t, view().storage)).toBe("Kept in memory only until the kernel ends");
+  expect(refusalInWords(t, "SOMETHING_NEW", "as the kernel says")).toBe("as the kernel says");
   const later = { ...STREAMING, phase: "of a later version" as "streaming" };
-  expect(statusInWords(view([], later))).toBe("Answering");
+  expect(statusInWords(t, view([], later))).toBe("Answering");
   const failed = { status: "error", phase: "failed" } as const;
-  expect(statusInWords(view([], failed))).toBe("Failed");
-  expect(statusInWords(view([], { phase: "of a later version" as "idle" }))).toBe("Ready");
+  expect(statusInWords(t, view([], failed))).toBe("Failed");
+  expect(statusInWords(t, view([], { phase: "of a later version" as "idle" }))).toBe("Ready");
   expect(lastLine("\x1b[31mTraceback\x1b[0m\n  ...\nKeyError: 'a'\n")).toBe("KeyError: 'a'");
 });
