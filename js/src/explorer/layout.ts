@@ -107,12 +107,13 @@ function lineOf(from: Node, to: Node, late: boolean): Pick<Way, "path" | "label"
   };
   if (late) control.x = Math.max(control.x, Math.max(from.x, to.x) + bend);
   const [start, end] = [edgeOf(from, control), edgeOf(to, control, 5)];
-  const middle = {
-    x: (start.x + 2 * control.x + end.x) / 4,
-    y: (start.y + 2 * control.y + end.y) / 4,
-  };
   const isSteep = Math.abs(dy) > 0.7 * Math.abs(dx);
-  const away = Math.sign(middle.x - (from.x + to.x) / 2) || 1;
+  // Nearer to where it begins, so that the labels of ways that meet do not.
+  const t = isSteep ? 0.36 : 0.5;
+  const on = (a: number, b: number, c: number): number =>
+    (1 - t) ** 2 * a + 2 * t * (1 - t) * b + t ** 2 * c;
+  const middle = { x: on(start.x, control.x, end.x), y: on(start.y, control.y, end.y) };
+  const away = Math.sign(control.x - (from.x + to.x) / 2) || 1;
   const isAbove = middle.y < (from.y + to.y) / 2;
   return {
     path: `M${at(start)}Q${at(control)} ${at(end)}`,

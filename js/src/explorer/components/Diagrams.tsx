@@ -23,33 +23,33 @@ function drawingOf(machine: Machine): Diagram {
 const isTaken = (way: Way, moves: Move[]): Move | undefined =>
   moves.find((move) => move.from === way.from && move.to === way.to);
 
-function WayLine({
-  way,
-  taken,
-  arrow,
-}: {
+interface WayProps {
   way: Way;
   taken: Move | undefined;
-  arrow: string;
-}): VNode {
-  const words = taken ? [taken.by] : way.actions;
-  const label =
-    words.length > 2
-      ? [words.slice(0, 2).join(", "), words.slice(2).join(", ")]
-      : [words.join(", ")];
+}
+
+function WayLine({ way, taken, arrow }: WayProps & { arrow: string }): VNode {
   return (
     <g class={`way ${way.late ? "late" : ""} ${taken ? "taken" : ""}`}>
       <title>{`${way.from} → ${way.to}: ${way.actions.join(", ")}`}</title>
       <path d={way.path} marker-end={`url(#${arrow}${taken ? "-taken" : ""})`} />
-      {(way.isLabelled || taken) && (
-        <text x={way.label.x} y={way.label.y} text-anchor={way.anchor}>
-          {label.map((line, index) => (
-            <tspan key={line} x={way.label.x} dy={index ? 11 : 0}>
-              {line}
-            </tspan>
-          ))}
-        </text>
-      )}
+    </g>
+  );
+}
+
+function WayLabel({ way, taken }: WayProps): VNode | null {
+  if (!way.isLabelled && !taken) return null;
+  const words = taken ? [taken.by] : way.actions;
+  const lines = [words.slice(0, 2).join(", "), words.slice(2).join(", ")].filter(Boolean);
+  return (
+    <g class={`way ${taken ? "taken" : ""}`}>
+      <text x={way.label.x} y={way.label.y} text-anchor={way.anchor}>
+        {lines.map((line, index) => (
+          <tspan key={line} x={way.label.x} dy={index ? 12 : 0}>
+            {line}
+          </tspan>
+        ))}
+      </text>
     </g>
   );
 }
@@ -106,6 +106,9 @@ function MachineFigure(props: {
             taken={isTaken(way, moves)}
             arrow={arrow}
           />
+        ))}
+        {ordered.map((way) => (
+          <WayLabel key={`${way.from}>${way.to}`} way={way} taken={isTaken(way, moves)} />
         ))}
         {nodes.map((node) => {
           const count = counts.get(node.name) ?? 0;
