@@ -180,3 +180,7 @@ def _is_missing(where: str | Path) -> bool:
         and not text.startswith(("jsonl:", "memory:"))
         and not Path(text).expanduser().exists()
     )
+
+
+if not _ESM.exists():  # pragma: no cover - only in an unbuilt checkout
+    raise ImportError("The front end is not built. Run `make lab`, or `pip install -e .`, first.")

@@ -1,4 +1,4 @@
-"""Timelines: the fold of a file is the live state, the diagram is the reducer, what if is the fold."""
+"""Timelines: a file folds into the live states, the diagram is the reducer, what if is its fold."""
 
 from __future__ import annotations
 
