@@ -25,7 +25,6 @@ from ..view.timelinewire import (
     lane_to_wire,
     machines_to_wire,
     moves,
-    requests_to_wire,
 )
 from ..view.whatif import folded_again, read_change
 
@@ -60,18 +59,17 @@ class Exploration:
                 "live": self.is_live,
                 "machines": machines_to_wire(),
                 "steps": self._writer.steps(),
-                "requests": requests_to_wire(self.timeline),
+                "requests": self._writer.requests(),
             }
 
-    def since(self, start: int) -> dict[str, Any]:
-        """The steps from ``start`` on, as a message; the requests whole."""
+    def since(self, start: int, known_requests: int = -1) -> dict[str, Any]:
+        """The steps from ``start`` on, as a message; all requests, if there are not so many."""
         with self.lock:
-            return {
-                "kind": "steps",
-                "from": start,
-                "steps": self._writer.steps(start),
-                "requests": requests_to_wire(self.timeline),
-            }
+            steps = self._writer.steps(start)
+            message: dict[str, Any] = {"kind": "steps", "from": start, "steps": steps}
+            if len(self.timeline.requests) != known_requests:
+                message["requests"] = self._writer.requests()
+            return message
 
     def lane(self, at: int, change: Mapping[str, Any]) -> dict[str, Any]:
         """The lane that begins with ``change`` at step ``at``. Raises SessionError."""
@@ -138,6 +136,7 @@ class Following:
         self._session = session
         self._loop = loop
         self._dirty: int | None = None
+        self._sent_requests = 0
         self._is_at_boundary = False
 
     async def begin(self) -> None:
@@ -181,7 +180,8 @@ class Following:
         if start is None:
             return
         if self.is_watched:
-            self.send(self.exploration.since(start))
+            self.send(self.exploration.since(start, self._sent_requests))
+            self._sent_requests = len(self.exploration.timeline.requests)
         if self._is_at_boundary:
             self._is_at_boundary = False
             self.save()

@@ -9,13 +9,13 @@ from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-import anywidget
 import traitlets
 
 from ..core.errors import InvalidOptions, SessionError
 from ..engine.runtime import engine_thread
 from ..view.timeline import Step, timeline_of
 from .driver import COMMAND_TIMEOUT_S, Driver
+from .embedding import EmbeddableWidget
 from .exploration import Exploration, Following
 from .recorded import records_in_store, session_file, timeline_in_file
 
@@ -27,7 +27,7 @@ _SOURCES: Final = (
 _log = logging.getLogger(__name__)
 
 
-class SessionExplorer(anywidget.AnyWidget):
+class SessionExplorer(EmbeddableWidget):
     """Shows how a session came to be: its state machine, each action, the state, each request.
 
     ``source`` is a chat or session that runs here, which is then followed live; a file of records
@@ -127,6 +127,7 @@ class SessionExplorer(anywidget.AnyWidget):
             case {"kind": "what_if", "at": int(at), "change": change}:
                 try:
                     self.what_if(at, change)
+                    self._say({"kind": "folded"})
                 except SessionError as error:
                     said = " ".join(filter(None, (error.message, error.advice)))
                     self._say({"kind": "refused", "message": said})

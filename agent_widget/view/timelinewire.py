@@ -43,6 +43,22 @@ class TimelineWriter:
         self._done: list[Wire] = []
         self._state = empty_state()
         self._wire = state_to_wire(self._state)
+        self._requests: list[Wire] = []
+        self._systems: list[str] = []
+        self._toolsets: list[Any] = []
+
+    def requests(self) -> Wire:
+        """The requests so far, each system text and each set of tools once.
+
+        ``messages`` is null where they are those of the state before step ``at``.
+        """
+        for request in self._timeline.requests[len(self._requests) :]:
+            self._requests.append(self._request(request))
+        return {
+            "rows": [*self._requests],
+            "systems": [*self._systems],
+            "toolsets": [*self._toolsets],
+        }
 
     def steps(self, start: int = 0) -> list[Wire]:
         """The steps from ``start`` on."""
@@ -80,16 +96,19 @@ class TimelineWriter:
             written["jump"] = True
         return written
 
-
-def requests_to_wire(timeline: Timeline) -> Wire:
-    """The requests, each text and set of tools once.
-
-    ``messages`` is null where they are those of the state before step ``at``.
-    """
-    texts: list[str] = []
-    toolsets: list[Any] = []
-    rows = [_request(request, timeline, texts, toolsets) for request in timeline.requests]
-    return {"rows": rows, "systems": shortened(texts), "toolsets": shortened(toolsets)}
+    def _request(self, request: Request) -> Wire:
+        timeline = self._timeline
+        state = timeline.state_before(min(request.at, len(timeline.steps)))
+        is_state = conversation_in(state, request.agent_id) == request.messages
+        system, tools = request.system, request.tools
+        return {
+            "at": request.at,
+            "agent": request.agent_id,
+            "exact": request.is_exact,
+            "system": None if system is None else _place(self._systems, shortened(system)),
+            "tools": None if tools is None else _place(self._toolsets, shortened(tools)),
+            "messages": None if is_state else shortened(messages_to_wire(request.messages)),
+        }
 
 
 def machines_to_wire() -> list[Wire]:
@@ -230,20 +249,6 @@ def _shown_state(state: SessionState, before: SessionState, wire: Wire) -> Wire:
         )
     after = {**state_to_wire(SessionState.of((), state.status, state.error)), "messages": messages}
     return {"status": after.pop("status"), **after}
-
-
-def _request(request: Request, timeline: Timeline, texts: list[str], toolsets: list[Any]) -> Wire:
-    state = timeline.state_before(min(request.at, len(timeline.steps)))
-    is_state = conversation_in(state, request.agent_id) == request.messages
-    wire: Wire = {
-        "at": request.at,
-        "agent": request.agent_id,
-        "exact": request.is_exact,
-        "system": None if request.system is None else _place(texts, request.system),
-        "tools": None if request.tools is None else _place(toolsets, [*request.tools]),
-        "messages": None if is_state else shortened(messages_to_wire(request.messages)),
-    }
-    return wire
 
 
 def _place(known: list[Any], value: Any) -> int:

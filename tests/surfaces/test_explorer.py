@@ -14,7 +14,7 @@ from agent_widget import AgentWidget, SessionError, SessionExplorer, tool
 from agent_widget.core.errors import InvalidOptions
 from agent_widget.core.eventwire import event_to_wire
 from agent_widget.core.wire import state_to_wire
-from agent_widget.testing.doubles import ScriptedModel, call, text
+from agent_widget.testing.doubles import ScriptedModel, Step, call, text
 
 LIVE = """\
 SessionExplorer · scripted · 10 changes · idle
@@ -39,7 +39,10 @@ def change(name: str) -> str:
 
 def chat_in(store: Path | None = None) -> AgentWidget:
     """A chat that a person lets change something, once."""
-    script = [[text("I "), text("change it."), call("change", {"name": "x"})], [text("Done.")]]
+    script: list[Step] = [
+        [text("I "), text("change it."), call("change", {"name": "x"})],
+        [text("Done.")],
+    ]
     return AgentWidget(
         ScriptedModel(script),
         tools=[change],
@@ -143,14 +146,10 @@ def test_a_page_gets_what_is_new_and_another_fold_without_touching_the_session()
 
 def test_long_sessions_stay_small_enough_to_be_saved() -> None:
     rounds = 40
-    script = [
-        step
-        for number in range(rounds)
-        for step in (
-            [text("Let me look at that. " * 10), call("change", {"name": f"x{number}"})],
-            [text("That is what I found, in some detail. " * 20)],
-        )
-    ]
+    script: list[Step] = []
+    for number in range(rounds):
+        script.append([text("Let me look. " * 16), call("change", {"name": f"x{number}"})])
+        script.append([text("That is what I found, in some detail. " * 20)])
     chat = AgentWidget(
         ScriptedModel(script), tools=[change], notebook=False, workspace=None, ask_user=lambda _: 1
     )
@@ -165,13 +164,13 @@ def test_long_sessions_stay_small_enough_to_be_saved() -> None:
 
 
 def test_what_cannot_be_explored_says_what_can(tmp_path: Path) -> None:
-    with pytest.raises(InvalidOptions, match="nothing to explore.*Pass an AgentWidget"):
+    with pytest.raises(InvalidOptions, match=r"nothing to explore.*Pass an AgentWidget"):
         SessionExplorer(7)
     with pytest.raises(InvalidOptions, match="There is no file"):
         SessionExplorer(tmp_path / "none.jsonl")
     broken = tmp_path / "broken.jsonl"
     broken.write_text('{"type": "turn.started", "trigger": "send"}\n{"no": 1}\n', "utf-8")
-    with pytest.raises(InvalidOptions, match="broken.jsonl, line 2"):
+    with pytest.raises(InvalidOptions, match=r"broken\.jsonl, line 2"):
         SessionExplorer(broken)
     with pytest.raises(SessionError) as caught:
         SessionExplorer(str(tmp_path), session_id="gone")

@@ -64,7 +64,7 @@ def test_a_budget_holds_over_cells_and_kernels_and_its_end_is_said(
 
 
 def test_models_tools_and_options_are_those_of_the_class(room: Callable[[], ClassRoom]) -> None:
-    with pytest.raises(InvalidOptions, match="'huge' is none of them. There is small, large"):
+    with pytest.raises(InvalidOptions, match=r"'huge' is none of them\. There is small, large"):
         room().chat("ada", model="huge")
     with room().chat("ada", model="large") as chat:
         assert {*chat.session.active_tool_names} == {"todo", "weather"}

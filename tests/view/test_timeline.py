@@ -39,7 +39,6 @@ from agent_widget.view.timelinewire import (
     TimelineWriter,
     lane_to_wire,
     machines_to_wire,
-    requests_to_wire,
 )
 from agent_widget.view.whatif import folded_again, read_change
 from tests.engine.support import Case
@@ -126,7 +125,7 @@ async def test_the_wire_folds_into_every_state_and_every_request(name: str) -> N
         state = applied(state, wire["ops"])
         assert state == state_to_wire(step.state)
     assert writer.steps(len(live.steps) - 1) == writer.steps()[-1:]
-    rows = requests_to_wire(live)["rows"]
+    rows = writer.requests()["rows"]
     assert len(rows) == len(live.requests) > 0
     assert all(row["messages"] is None for row in rows)  # each is what the state before it holds
 

@@ -11,6 +11,9 @@ import {
   type Requests,
   type Step,
 } from "./protocol";
+import { WORDS } from "./words";
+
+const PATIENCE_MS = 15_000;
 
 export interface Model {
   get(name: string): unknown;
@@ -31,6 +34,7 @@ export class Explorer {
   refusal: string | null = null;
   #model: Model;
   #listeners = new Set<() => void>();
+  #patience: ReturnType<typeof setTimeout> | undefined;
   #moved = new Set<(at: number) => void>();
 
   constructor(model: Model, signal?: AbortSignal) {
@@ -80,6 +84,11 @@ export class Explorer {
 
   whatIf(at: number, change: Change | null): void {
     this.refusal = null;
+    clearTimeout(this.#patience);
+    this.#patience = setTimeout(() => {
+      this.refusal = WORDS.noAnswer;
+      this.#notify();
+    }, PATIENCE_MS);
     this.#notify();
     this.#post({ kind: "what_if", at, change });
   }
@@ -89,6 +98,7 @@ export class Explorer {
   }
 
   dispose(): void {
+    clearTimeout(this.#patience);
     this.#model.off("msg:custom", this.#onMessage);
     this.#model.off("change:frames", this.#onFrames);
     this.#model.off("change:lane", this.#onLane);
@@ -105,20 +115,21 @@ export class Explorer {
 
   #onMessage = (content: unknown): void => {
     const message = content as { kind?: string; message?: string };
+    if (message?.kind === "folded" || message?.kind === "refused") clearTimeout(this.#patience);
     if (message?.kind === "welcome") this.hasKernel = true;
     else if (message?.kind === "refused") this.refusal = message.message ?? "";
     else if (message?.kind === "steps") this.#grow(content as never);
     this.#notify();
   };
 
-  #grow(more: { from: number; steps: Step[]; requests: Requests }): void {
+  #grow(more: { from: number; steps: Step[]; requests?: Requests }): void {
     if (!this.frames) return;
     if (more.from > this.frames.steps.length) {
       this.greet(); // something was lost
       return;
     }
     const steps = [...this.frames.steps.slice(0, more.from), ...more.steps];
-    this.frames = { ...this.frames, steps, requests: more.requests };
+    this.frames = { ...this.frames, steps, requests: more.requests ?? this.frames.requests };
     this.#fold(more.from);
   }
 

@@ -62,6 +62,7 @@ export const WORDS = {
   output: "Output the call would give",
   removeLane: "Remove the what-if lane",
   badJson: "This is not JSON: ",
+  noAnswer: "The kernel has not answered. It may be busy with a cell, or gone.",
   noDifference: "Nothing comes out differently.",
   goThere: "Go there",
   unlisted: "more, not listed",

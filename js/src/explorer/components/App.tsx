@@ -145,6 +145,7 @@ export function App({ explorer }: { explorer: Explorer }): VNode {
   }, [isPlaying, at, last]);
 
   if (!frames) return <p class="quiet pad">{WORDS.unreadable}</p>;
+  const isLive = frames.live && explorer.hasKernel;
   const onKeyDown = (event: KeyboardEvent): void => {
     const target = event.composedPath()[0] as HTMLElement;
     if (
@@ -164,9 +165,7 @@ export function App({ explorer }: { explorer: Explorer }): VNode {
       <header class="header">
         <h2>{WORDS.title}</h2>
         <span class="label">{visible(frames.label)}</span>
-        <span class={`source ${frames.live ? "live" : ""}`}>
-          {frames.live ? WORDS.live : WORDS.recorded}
-        </span>
+        <span class={`source ${isLive ? "live" : ""}`}>{isLive ? WORDS.live : WORDS.recorded}</span>
         <span class="space" />
         <span class="keys" aria-hidden="true">
           {WORDS.keys}

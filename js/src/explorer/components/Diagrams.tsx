@@ -40,7 +40,8 @@ function WayLine({ way, taken, arrow }: WayProps & { arrow: string }): VNode {
 function WayLabel({ way, taken }: WayProps): VNode | null {
   if (!way.isLabelled && !taken) return null;
   const words = taken ? [taken.by] : way.actions;
-  const lines = [words.slice(0, 2).join(", "), words.slice(2).join(", ")].filter(Boolean);
+  const most = way.anchor === "middle" && words.length < 4 ? 3 : 2;
+  const lines = [words.slice(0, most).join(", "), words.slice(most).join(", ")].filter(Boolean);
   return (
     <g class={`way ${taken ? "taken" : ""}`}>
       <text x={way.label.x} y={way.label.y} text-anchor={way.anchor}>
