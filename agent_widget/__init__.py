@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .providers.offline import OfflineModel
     from .providers.openai_chat import OpenAIChat
     from .providers.prices import TokenPrices
+    from .surfaces.explorer import SessionExplorer
     from .surfaces.run import Run
     from .surfaces.sdk import ChatSession, create_session, open_or_resume, query, run_agent
     from .surfaces.widget import AgentWidget
@@ -55,6 +56,7 @@ _HOMES: Final = {
     "Run": ".surfaces.run",
     "RunResult": ".engine.run",
     "SessionError": ".core",
+    "SessionExplorer": ".surfaces.explorer",
     "SessionState": ".core",
     "TokenPrices": ".providers.prices",
     "ToolContext": ".tools.base",
@@ -87,6 +89,7 @@ __all__ = [
     "Run",
     "RunResult",
     "SessionError",
+    "SessionExplorer",
     "SessionState",
     "TokenPrices",
     "ToolContext",

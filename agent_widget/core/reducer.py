@@ -32,6 +32,7 @@ from .actions import (
     read_action,
 )
 from .errors import is_cancelled
+from .machine import CALL_BEGINS, CALL_CUT, CALL_ENDS, STATUS_AFTER
 from .messages import Conversation, Message, Part, ReasoningPart, TextPart, ToolPart, user_message
 from .resumable import resumable
 from .state import ErrorInfo, SessionState, Status, empty_state
@@ -73,7 +74,7 @@ def _settled(
 
 def _send(state: SessionState, action: Send) -> SessionState:
     message = user_message(action.id, action.text)
-    return _settled(state, state.messages.appended(message), "streaming")
+    return _settled(state, state.messages.appended(message), STATUS_AFTER[Send])
 
 
 def _nested_part(state: SessionState, action: ApplyPart) -> SessionState:
@@ -103,14 +104,14 @@ def _tool_phase(state: SessionState, action: ToolPhase) -> SessionState:
 
 
 def _stop(state: SessionState, _action: Stop) -> SessionState:
-    return _settled(state, _with_calls_cancelled(state.messages), "idle", state.error)
+    return _settled(state, _with_calls_cancelled(state.messages), STATUS_AFTER[Stop], state.error)
 
 
 def _retry(state: SessionState, _action: Retry) -> SessionState:
     messages = state.messages
     if not any(message.role == "user" for message in reversed(messages)):
         return state
-    return _settled(state, resumable(messages), "streaming")
+    return _settled(state, resumable(messages), STATUS_AFTER[Retry])
 
 
 def _reset(_state: SessionState, _action: Reset) -> SessionState:
@@ -163,18 +164,21 @@ def _tool_call(state: SessionState, part: ToolCall) -> SessionState:
     index = _assistant_index(messages, part.message_id)
     if index is None or any(call.id == part.id for call in messages[index].tool_calls):
         return state
-    return _with_part(state, part.message_id, ToolPart(part.id, part.name, part.input))
+    return _with_part(state, part.message_id, ToolPart(part.id, part.name, part.input, CALL_BEGINS))
 
 
 def _tool_result(state: SessionState, part: ToolResult) -> SessionState:
+    (end,) = CALL_ENDS[ToolResult]
+
     def closed(call: ToolPart) -> ToolPart:
-        return replace(call, state="done", prompt=None, output=part.output)
+        return replace(call, state=end, prompt=None, output=part.output)
 
     return _close_call(state, part.id, closed)
 
 
 def _tool_error(state: SessionState, part: ToolError) -> SessionState:
-    end = "cancelled" if is_cancelled(part.error) else "error"
+    failed, cancelled = CALL_ENDS[ToolError]
+    end = cancelled if is_cancelled(part.error) else failed
 
     def closed(call: ToolPart) -> ToolPart:
         return replace(call, state=end, prompt=None, error=part.error)
@@ -190,12 +194,12 @@ def _finish(state: SessionState, part: Finish) -> SessionState:
     messages = state.messages
     if part.reason == "aborted":
         messages = _with_calls_cancelled(messages)
-    return _settled(state, messages, "idle", state.error)
+    return _settled(state, messages, STATUS_AFTER[Finish], state.error)
 
 
 def _error(state: SessionState, part: StreamError) -> SessionState:
     messages = _with_calls_cancelled(state.messages)
-    return _settled(state, messages, "error", ErrorInfo(part.error, part.code))
+    return _settled(state, messages, STATUS_AFTER[StreamError], ErrorInfo(part.error, part.code))
 
 
 # --- finding and editing ---------------------------------------------------------------------
@@ -298,9 +302,9 @@ def _cancelled(part: Part) -> Part:
     if agent is not None:
         messages = _with_calls_cancelled(agent.messages)
         if messages is not agent.messages:
-            agent = SessionState(messages, None, "idle", agent.error)
+            agent = SessionState(messages, None, STATUS_AFTER[Stop], agent.error)
     if part.is_open:
-        return replace(part, state="cancelled", prompt=None, agent=agent)
+        return replace(part, state=CALL_CUT, prompt=None, agent=agent)
     return part if agent is part.agent else replace(part, agent=agent)
 
 

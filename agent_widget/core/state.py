@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .messages import EMPTY, Conversation, Message, TextPart
+from .messages import EMPTY, Conversation, Message, TextPart, differs
 
 Status = Literal["idle", "streaming", "error"]
 
@@ -80,6 +80,8 @@ class SessionState(Struct, frozen=True, eq=False, gc=False):
             and self.error == other.error
             and self.messages == other.messages
         )
+
+    __ne__ = differs
 
     def __hash__(self) -> int:
         return hash((self.messages, self.status, self.error))

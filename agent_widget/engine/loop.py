@@ -155,6 +155,7 @@ async def _counted_step(
         request = await _next_request(ports, step, toolset, is_nudged=is_nudged)
         if request is None:
             return None
+        ports.requested(ports.agent_id, request)
         dispatched = ports.model.stream(request)
     incoming = _Incoming(ports, counted)
     blocks = incoming.blocks

@@ -17,7 +17,7 @@ from ..core.ids import Clock, IdSource
 from ..core.messages import Conversation
 from ..core.records import RecordKind
 from ..policy.permission import Decision
-from ..providers.base import Model, ToolSpec
+from ..providers.base import Model, ModelRequest, ToolSpec
 from ..tools.base import MainThread
 from ..tools.final import FinalResult
 from ..tools.registry import Registry
@@ -78,10 +78,11 @@ class Ports(Struct, frozen=True):
     reason for which it then ends, and no Stop is stored while ``dispatching`` is held;
     ``before_request`` puts waiting input into the conversation of
     a step, ``goes_on`` says whether any is left where the run would end; ``handover`` takes the
-    wish that another agent goes on, ``left`` what a cancelled call is still at; ``agent`` names the
-    agent whose run this is (None: the session's own), ``depth`` counts how deep it is nested,
-    ``agent_runs`` how many there were; ``hooks`` are asked and told; ``relieved`` returns once
-    those who have a right to be awaited are through with the events so far.
+    wish that another agent goes on, ``left`` what a cancelled call is still at; ``requested`` is
+    told what is sent to the model; ``agent`` names the agent whose run this is (None: the
+    session's own), ``depth`` counts how deep it is nested, ``agent_runs`` how many there were;
+    ``hooks`` are asked and told; ``relieved`` returns once those who have a right to be awaited
+    are through with the events so far.
     """
 
     model: Model
@@ -107,6 +108,7 @@ class Ports(Struct, frozen=True):
     purse: RunPurse
     final: FinalResult | None
     left: Leavings
+    requested: Callable[[str | None, ModelRequest], None]
     agent_id: str | None = None
     agent: str | None = None
     depth: int = 0

@@ -49,6 +49,7 @@ from .spending import BudgetExceeded, RunPurse, Spending
 from .staff import Staff
 from .subagents import MAIN
 from .toolrun import left_open
+from .watching import Watching
 from .writer import Fact, Writer, uncancelled
 
 STOP_GRACE_S: Final = 10.0
@@ -108,6 +109,7 @@ class Runs:
         self._inputs = surroundings.inputs
         self.active: ActiveRun | None = None
         self.late = LateResults(surroundings.writer, surroundings.clock_ms)
+        self.watching = Watching(surroundings.writer)
         self.call_ids: set[str] = set()
         self._is_idle = asyncio.Event()
         self._is_idle.set()
@@ -337,6 +339,7 @@ class Runs:
             purse=RunPurse(around.spending),
             final=around.final,
             left=Leavings(self.late, run.run_id),
+            requested=self.watching.requested,
             hooks=around.hooks,
             relieved=writer.bus.relieved,
             agent=None if crew.name == MAIN else crew.name,

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..core.errors import SessionError
 from ..core.events import Event, UsageUpdated, notice
@@ -70,10 +71,14 @@ class CountedCall:
 
 
 class Spending:
-    """The one purse of a session; lives on the engine's loop."""
+    """The one purse of a session; lives on the engine's loop.
+
+    ``advice`` is the way out of a budget that is used up, where it is not the usual one.
+    """
 
     def __init__(self, budget: Budget | None, prices: PriceList | None, clock_ms: Clock) -> None:
         self.budget = budget
+        self.advice: str | None = None
         self.ledger = Ledger()
         self._prices = prices or PriceList()
         self._clock_ms = clock_ms
@@ -91,11 +96,18 @@ class Spending:
             )
             if verdict.decision == "block":
                 assert verdict.exceeded is not None
-                raise BudgetExceeded(verdict.exceeded)
+                raise BudgetExceeded(self._advised(verdict.exceeded))
             if verdict.decision != "wait":
-                return verdict.exceeded
+                return None if verdict.exceeded is None else self._advised(verdict.exceeded)
             self._ended.clear()
             await self._ended.wait()
+
+    def carry(self, call: ModelCall) -> None:
+        """Count a call of an earlier opening, where a budget holds over all of them."""
+        self.ledger = self.ledger.plus(call)
+
+    def _advised(self, exceeded: Exceeded) -> Exceeded:
+        return exceeded if self.advice is None else replace(exceeded, advice=self.advice)
 
     def begin(self) -> Reservation:
         """Note that a call is under way whose size nobody knows yet."""

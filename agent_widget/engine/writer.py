@@ -17,7 +17,7 @@ from ..policy.events import EventOptions
 from ..store.base import SessionStore
 from ..view.model import SessionView
 from ..view.project import project
-from .bus import Bus
+from .bus import Bus, Listener
 from .recorder import GRACE_S, HERE, Here, Recorder
 
 T = TypeVar("T")
@@ -99,6 +99,17 @@ class Writer:
             self.tell(events)
         await self.bus.relieved()
         return record
+
+    async def joined(
+        self, listener: Listener
+    ) -> tuple[list[Record], SessionView, Callable[[], None]]:
+        """The records and the view so far; ``listener`` is told of every event after them.
+
+        The last value ends that.
+        """
+        async with self._lock:
+            records = await self.recorder.records()
+            return records, self.view, self.bus.subscribe(listener)
 
     def tell(self, events: Iterable[Told]) -> None:
         """Fold and publish ``events`` in order."""

@@ -10,17 +10,11 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, Final
-
-import msgspec
+from typing import IO, Final
 
 from ..core.errors import InvalidOptions, SessionError
-from ..core.events import Event
-from ..core.eventwire import event_from_wire
-from ..core.records import Record
-from ..core.replay import events_of
 from ..policy.decision import ruling_on
 from ..policy.options import DIALECTS, MODES, Call, Kind, PermissionOptions, default_dialect
 from ..policy.rules import TARGETS, Rules, Target, read_rules, rules_of
@@ -28,8 +22,8 @@ from ..view.locale.words import ENGLISH, LOCALES
 from ..view.narrate import Narrator
 from .defaults import SECRET_FILES
 from .paths import DiskPaths
+from .recorded import DATABASE, events_on
 
-DATABASE: Final = b"SQLite format 3"
 WIRES: Final = ("openai-chat", "openai-responses", "anthropic")
 _KINDS: dict[str, Kind] = {"read": "read", "write": "edit"}
 
@@ -149,7 +143,7 @@ def _narrate(options: argparse.Namespace, out: IO[str]) -> int:
     narrator, status = Narrator(options.locale), 0
     for number, line in enumerate(lines, start=1):
         try:
-            events = _events_on(line) if line.strip() else ()
+            events = events_on(line) if line.strip() else ()
         except (ValueError, SessionError) as error:
             print(f"{options.file}, line {number}: {error}", file=sys.stderr)  # noqa: T201
             status = 1
@@ -172,22 +166,3 @@ def _parse_stream(options: argparse.Namespace, out: IO[str]) -> int:
     report = transcript_report(options.wire, (content,))
     out.write(json.dumps(report, indent=2, ensure_ascii=False) + "\n")
     return int("error" in report)
-
-
-def _events_on(line: bytes) -> Iterable[Event]:
-    """The events of a line: one event, those that a stored record stands for, or none.
-
-    Raises ValueError for what is not JSON or no record, SessionError for what is no event.
-    """
-    data: Any = json.loads(line)
-    if not isinstance(data, Mapping):
-        raise SessionError("invalid_event", f"expected a JSON object, not {data!r}.")
-    if "type" in data:
-        event = event_from_wire(data)
-        return () if event is None else (event,)
-    if "agent_widget_session" in data:  # the first line of a stored session
-        return ()
-    try:
-        return events_of(msgspec.convert(data, Record))
-    except (msgspec.ValidationError, LookupError, TypeError) as error:
-        raise ValueError(f"neither an event nor a record of a session ({error}).") from error

@@ -16,7 +16,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, Protocol, Self
 
-import anywidget
 import traitlets
 
 from ..core.errors import InvalidOptions
@@ -42,6 +41,7 @@ from ..view.locale.words import locale_of
 from .assembly import Assembly, ChatOptions
 from .chat import Chat
 from .defaults import HELPER
+from .embedding import EmbeddableWidget
 from .fallback import view_as_html, view_as_markdown, view_as_text
 from .keeping import Where
 from .kernel.context import DisplayContext
@@ -58,7 +58,7 @@ class Assembled(Protocol):
     def assembly(self) -> Assembly: ...
 
 
-class AgentWidget(anywidget.AnyWidget):
+class AgentWidget(EmbeddableWidget):
     """A chat with an agent, next to your data.
 
     ``model`` is ``"provider:name"``, a ``Model``, or None: then OPENAI_API_KEY decides, and without

@@ -2,10 +2,9 @@
 
 import { h, render } from "preact";
 import { App } from "./components/App";
+import { adoptStyles, fenceKeyboard, wearTheme } from "./frame";
 import type { Session } from "./session";
 import { css } from "./styles";
-import { isDark, watchTheme } from "./theme";
-import { isHostShortcut } from "./ui-state";
 
 const LEAST_HEIGHT_PX = 200;
 
@@ -15,7 +14,7 @@ export function mountView(session: Session, el: HTMLElement): () => void {
   const { signal } = controller;
   const root = el.shadowRoot ?? el.attachShadow({ mode: "open" });
   root.replaceChildren();
-  adoptStyles(root);
+  adoptStyles(root, css);
   const frame = document.createElement("div");
   frame.className = "aw";
   const mount = document.createElement("div");
@@ -24,13 +23,7 @@ export function mountView(session: Session, el: HTMLElement): () => void {
   frame.append(mount, handle);
   root.append(frame);
 
-  const applyTheme = (): void => {
-    const dark = isDark(el);
-    frame.classList.toggle("dark", dark);
-    frame.classList.toggle("light", !dark);
-  };
-  applyTheme();
-  watchTheme(applyTheme, signal);
+  wearTheme(frame, el, signal);
   fenceKeyboard(el, root, signal);
 
   const applyWords = (): void => {
@@ -62,39 +55,6 @@ export function mountView(session: Session, el: HTMLElement): () => void {
     el.removeAttribute("data-lm-suppress-shortcuts");
     close();
   };
-}
-
-function adoptStyles(root: ShadowRoot): void {
-  try {
-    const sheet = new CSSStyleSheet();
-    sheet.replaceSync(css);
-    root.adoptedStyleSheets = [sheet];
-  } catch {
-    const style = document.createElement("style");
-    style.textContent = css;
-    root.append(style);
-  }
-}
-
-// Notebook hosts treat single keys as commands and listen in the capture phase, before this view. The
-// attribute makes JupyterLab's registry skip this element; it is lifted for the host's own shortcuts.
-function fenceKeyboard(el: HTMLElement, root: ShadowRoot, signal: AbortSignal): void {
-  const suppress = (on: boolean): void => {
-    if (on) el.setAttribute("data-lm-suppress-shortcuts", "true");
-    else el.removeAttribute("data-lm-suppress-shortcuts");
-  };
-  suppress(true);
-  const early = (event: KeyboardEvent): void => suppress(!isHostShortcut(event));
-  root.addEventListener("focusin", () => addEventListener("keydown", early, true), { signal });
-  root.addEventListener("focusout", () => removeEventListener("keydown", early, true), { signal });
-  signal.addEventListener("abort", () => removeEventListener("keydown", early, true), {
-    once: true,
-  });
-  const keep = (event: Event): void => {
-    if (!isHostShortcut(event as KeyboardEvent)) event.stopPropagation();
-  };
-  for (const type of ["keydown", "keypress", "keyup"])
-    root.addEventListener(type, keep, { signal });
 }
 
 /** The strip at the lower edge that makes the view taller: by pointer, arrow keys, double click resets. */

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 LAYERS = (
+    ("teaching",),
     ("surfaces", "testing"),
     ("extend",),
     ("engine",),
