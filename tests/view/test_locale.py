@@ -45,7 +45,7 @@ def front_end() -> str:
     return "\n".join(
         path.read_text(encoding="utf-8")
         for path in sorted(FRONT_END.rglob("*.ts*"))
-        if not path.name.endswith(".gen.ts")
+        if not path.name.endswith(".gen.ts") and "explorer" not in path.parts
     )
 
 
