@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ..core.errors import SessionError
@@ -47,6 +48,14 @@ from .run import ActiveRun
 from .writer import Fact, Writer
 
 ADVICE: Final = "Wait for the run, stop it, or set the input policy to 'steer'."
+
+
+class Sent(Struct, frozen=True):
+    """What became of a message: the run it belongs to, and the queue it waits in (None: said)."""
+
+    run: ActiveRun
+    message_id: str
+    queue: QueueName | None = None
 
 
 class AtRest(Exception):  # not an error: the caller starts a run instead

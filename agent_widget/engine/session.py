@@ -14,8 +14,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from msgspec import Struct
-
 from ..core.errors import InvalidOptions, SessionError
 from ..core.events import (
     InputReceived,
@@ -55,7 +53,7 @@ from .crew import Crew, crew_of
 from .ending import CLOSE_S, Ending, Receipt
 from .hooks import Hooks
 from .inputcontrol import InputControl
-from .inputs import AtRest, Inputs, clean_text
+from .inputs import AtRest, Inputs, Sent, clean_text
 from .opening import Opening
 from .permissions import Permissions
 from .prompt import System, SystemPrompt
@@ -73,14 +71,6 @@ from .writer import Fact, Writer
 __all__ = ["DEFAULT_MAX_STEPS", "STOP_GRACE_S", "Sent", "Session"]
 
 READ_ONLY_ADVICE: Final = "Take it over, or fork it, to go on."
-
-
-class Sent(Struct, frozen=True):
-    """What became of a message: the run it belongs to, and the queue it waits in (None: said)."""
-
-    run: ActiveRun
-    message_id: str
-    queue: QueueName | None = None
 
 
 class Session(Accessors):
