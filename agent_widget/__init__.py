@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from .policy.hooks import python_hook
     from .policy.permission import Decision, Question
     from .policy.prompt import ApplicationPrompt
+    from .providers.anthropic_messages import AnthropicMessages
     from .providers.offline import OfflineModel
     from .providers.openai_chat import OpenAIChat
+    from .providers.openai_responses import OpenAIResponses
     from .providers.prices import TokenPrices
+    from .providers.pydantic_ai_bridge import PydanticAIModel
     from .surfaces.explorer import SessionExplorer
     from .surfaces.run import Run
     from .surfaces.sdk import ChatSession, create_session, open_or_resume, query, run_agent
@@ -44,6 +47,7 @@ __version__: Final = "0.1.0"
 _HOMES: Final = {
     "Agent": ".engine.subagents",
     "AgentWidget": ".surfaces.widget",
+    "AnthropicMessages": ".providers.anthropic_messages",
     "ApplicationPrompt": ".policy.prompt",
     "Budget": ".policy.budget",
     "ChatSession": ".surfaces.sdk",
@@ -52,6 +56,8 @@ _HOMES: Final = {
     "Judgement": ".engine.permissions",
     "OfflineModel": ".providers.offline",
     "OpenAIChat": ".providers.openai_chat",
+    "OpenAIResponses": ".providers.openai_responses",
+    "PydanticAIModel": ".providers.pydantic_ai_bridge",
     "Question": ".policy.permission",
     "Run": ".surfaces.run",
     "RunResult": ".engine.run",
@@ -77,6 +83,7 @@ _HOMES: Final = {
 __all__ = [
     "Agent",
     "AgentWidget",
+    "AnthropicMessages",
     "ApplicationPrompt",
     "Budget",
     "ChatSession",
@@ -85,6 +92,8 @@ __all__ = [
     "Judgement",
     "OfflineModel",
     "OpenAIChat",
+    "OpenAIResponses",
+    "PydanticAIModel",
     "Question",
     "Run",
     "RunResult",
