@@ -16,6 +16,7 @@ from msgspec import Struct
 from .display import LocaleChanged
 from .envelope import Event
 from .hookevents import HookBlocked, HookCompleted, HookTriggered
+from .mcpevents import McpClosed, McpConnected, McpConnectFailed, McpConnecting, McpDiscovered
 from .messages import Json
 from .toolevents import (
     AgentCompleted,
@@ -26,6 +27,7 @@ from .toolevents import (
     PermissionDecided,
     PermissionRequested,
     QueuedCall,
+    ToolAnswered,
     ToolCompleted,
     ToolDrafted,
     ToolEndedLate,
@@ -60,6 +62,11 @@ __all__ = [
     "InputWithdrawn",
     "InteractionChanged",
     "LocaleChanged",
+    "McpClosed",
+    "McpConnectFailed",
+    "McpConnected",
+    "McpConnecting",
+    "McpDiscovered",
     "ModelChanged",
     "MsgRetracted",
     "MsgTextDelta",
@@ -85,6 +92,7 @@ __all__ = [
     "StorageChanged",
     "Todo",
     "TodoUpdated",
+    "ToolAnswered",
     "ToolCompleted",
     "ToolDrafted",
     "ToolEndedLate",

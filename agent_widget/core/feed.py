@@ -33,6 +33,7 @@ from .events import (
     PermissionDecided,
     PermissionRequested,
     SessionReset,
+    ToolAnswered,
     ToolCompleted,
     ToolEndedLate,
     ToolFailed,
@@ -89,6 +90,10 @@ def _decided(event: PermissionDecided) -> tuple[Action, ...]:
     return (ToolPhase(event.name, "running", None, event.tool_call_id),)
 
 
+def _answered(event: ToolAnswered) -> tuple[Action, ...]:
+    return (ToolPhase(event.name, "running", None, event.tool_call_id),)
+
+
 def _completed(event: ToolCompleted) -> tuple[Action, ...]:
     if event.is_error:
         # A provider failure surfaces as completed with isError; the card shows an error.
@@ -138,6 +143,7 @@ _MAKERS: Final[dict[type[Event], Callable[[Any], tuple[Action, ...]]]] = {
     ToolProposed: _proposed,
     PermissionRequested: _requested,
     PermissionDecided: _decided,
+    ToolAnswered: _answered,
     ToolCompleted: _completed,
     ToolFailed: _failed,
     ToolEndedLate: _failed,

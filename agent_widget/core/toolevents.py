@@ -63,6 +63,7 @@ class PermissionRequested(Event, frozen=True, kw_only=True):
 
     ``options`` are the answers on offer, ``rules`` the allow rules that would cover the call,
     ``project_file`` where those of the project are kept, ``queue`` the calls that ask next.
+    ``is_form``: the call runs already, and ``name`` asks for what is in ``args``.
     """
 
     type = "tool.permission.requested"
@@ -79,6 +80,16 @@ class PermissionRequested(Event, frozen=True, kw_only=True):
     rules: tuple[str, ...] = ()
     project_file: str | None = None
     queue: tuple[QueuedCall, ...] = ()
+    is_form: bool | None = None
+
+
+class ToolAnswered(Event, frozen=True, kw_only=True):
+    """What a running call asked the person is answered, or will never be."""
+
+    type = "tool.answered"
+    tool_call_id: str
+    name: str
+    is_given: bool
 
 
 class PermissionDecided(Event, frozen=True, kw_only=True):

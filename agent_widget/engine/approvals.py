@@ -41,6 +41,7 @@ class Asking(Struct, frozen=True):
 
     ``upcoming`` are the calls that ask next; ``check`` raises SessionError for an answer that
     cannot be carried out (arguments that do not fit, a rule that is none): the question stays open.
+    ``is_form``: a call that runs wants to know what is in the question's ``args``.
     """
 
     question: Question
@@ -48,6 +49,7 @@ class Asking(Struct, frozen=True):
     project_file: str | None
     upcoming: tuple[QueuedCall, ...]
     check: Callable[[Decision], None]
+    is_form: bool = False
 
 
 class Approvals:
@@ -188,7 +190,7 @@ def _requested(
     return PermissionRequested(
         tool_call_id=question.tool_call_id,
         name=question.tool,
-        prompt=question.prompt,
+        prompt=question.text if asking.is_form else question.prompt,
         permission_id=question.permission_id if is_shown else "",
         text=question.text,
         language=question.language,
@@ -199,6 +201,7 @@ def _requested(
         rules=question.rules,
         project_file=asking.project_file,
         queue=queue,
+        is_form=True if asking.is_form else None,
     )
 
 

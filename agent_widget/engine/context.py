@@ -6,12 +6,13 @@ The model reads it as a user message; a person sees it, or does not. Source: Age
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
 from ..core.errors import SessionError
-from ..core.events import EntryAppended, HistoryLoaded, QueueName
+from ..core.events import EntryAppended, Event, HistoryLoaded, QueueName
 from ..core.ids import IdSource
 from ..core.replay import PRELOAD
 from ..core.wire import messages_from_wire, messages_to_wire
@@ -20,6 +21,16 @@ from .run import ActiveRun
 from .runs import Runs
 from .writer import Fact, Writer
 
+
+class Expanded(Struct, frozen=True):
+    """What a message stands for: its text, and texts that go with it, each with its heading."""
+
+    text: str
+    attached: tuple[str, ...] = ()
+
+
+Expand = Callable[[str], Awaitable[Expanded]]
+ATTACHED: Final = "attachment"
 Deliver = Literal["append", "steering", "follow_up", "next_run"]
 
 
@@ -54,6 +65,8 @@ class Context:
         self._runs = runs
         self._new_id = new_id
         self._next: list[dict[str, Any]] = []
+        self.expand: Expand | None = None
+        """What a person types may stand for more: commands, and what they attach by name."""
 
     async def add(  # what an extension may say of it, all by name
         self,
@@ -98,6 +111,24 @@ class Context:
         await self._writer.commit_made("custom_message", make)
         started = await self._runs.admit("program", {}, None) if start_run else None
         return Added(entry["message_id"], started)
+
+    async def expanded(self, text: str) -> str:
+        """What the message ``text`` stands for; what is attached goes with it.
+
+        Raises what ``expand`` raises: then nothing is said.
+        """
+        if self.expand is None:
+            return text
+        said = await self.expand(text)
+        if self._runs.active is not None:
+            return "\n\n".join((said.text, *said.attached))
+        for each in said.attached:
+            await self.add(ATTACHED, each, deliver="next_run")
+        return said.text
+
+    def tell(self, event: Event) -> None:
+        """Tell what an extension has to say; it is not stored."""
+        self._writer.emit(event)
 
     async def submit_input(self, text: object) -> InputReceipt:
         """Give a message to the run under way, and to no other: never a new run, never the next.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
@@ -55,6 +55,10 @@ def _as_it_is(text: str) -> str:
     return text
 
 
+async def _at_once() -> None:
+    pass
+
+
 class Hooks:
     """The hooks of one session; without any it does nothing.
 
@@ -80,6 +84,8 @@ class Hooks:
         self._hide_known = hide
         self._told: set[tuple[str, str]] = set()
         self._has_started = False
+        self.ready: Callable[[], Awaitable[None]] = _at_once
+        """Awaited before each model call: what extensions still start for it, for a while."""
 
     def has(self, event: str) -> bool:
         """Whether there is a hook for ``event``; for any thread, and quick."""

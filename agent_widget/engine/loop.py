@@ -135,6 +135,7 @@ async def _require_hooks(ports: Ports, step: int) -> None:
     """
     if ports.is_stopped():
         return
+    await ports.hooks.ready()
     label = ports.model.info.label
     heard = await ports.hooks.before_model(ports.emit, model=label, step=step, agent=ports.agent)
     if isinstance(heard, Blocked):

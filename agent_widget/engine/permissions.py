@@ -14,11 +14,12 @@ from msgspec.structs import replace
 
 from ..core.errors import InvalidOptions, SessionError
 from ..policy.decision import ruling_on
-from ..policy.options import Call, PermissionOptions, Ruling
+from ..policy.options import Call, PermissionOptions, Ruling, unsure
 from ..policy.paths import Paths
 from ..policy.rules import Rules
 from ..policy.suggestion import suggested_rules
 from ..tools.base import Tool
+from .pins import CHANGED, KeptPins, Pins
 
 ALLOW_ALL_WARNING: Final = "Every call runs without asking: permission mode allow_all."
 
@@ -66,6 +67,7 @@ class Permissions:
         project: ProjectRules | None = None,
         adjudicator: Adjudicator | Literal[False] | None = None,
         host_adjudicator: Adjudicator | None = None,
+        pins: KeptPins | None = None,
     ) -> None:
         if adjudicator and options.mode is not None:
             raise InvalidOptions(
@@ -76,6 +78,7 @@ class Permissions:
         self._given = options.rules
         self._paths = paths
         self._project = project
+        self._pins = Pins(pins)
         self._adjudicator = adjudicator or None
         self.notices: tuple[Notice, ...] = ()
         if adjudicator is None and host_adjudicator is not None:
@@ -98,8 +101,15 @@ class Permissions:
         return None if self._project is None else self._project.path
 
     def ruling(self, tool: Tool, args: Mapping[str, Any]) -> Ruling:
-        """The ruling on a call, as rules and mode stand now."""
-        return ruling_on(call_of(tool, args), self._options, self._paths)
+        """The ruling on a call, as rules and mode stand now.
+
+        What a rule allows asks when the tool's server has changed what the tool is.
+        """
+        ruling = ruling_on(call_of(tool, args), self._options, self._paths)
+        by_rule = ruling.verdict == "allow" and ruling.source == "rule"
+        if by_rule and self._pins.is_changed(tool):
+            return unsure(self._options.effective_mode, CHANGED, ruling.matched_rule)
+        return ruling
 
     def suggestions(self, tool: Tool, args: Mapping[str, Any]) -> tuple[str, ...]:
         """Allow rules that would cover the call, narrowest first."""
@@ -125,11 +135,16 @@ class Permissions:
         except InvalidOptions as error:
             raise SessionError("INVALID_RULE", error.message, advice=error.advice) from error
 
-    def allow_for_session(self, rules: tuple[str, ...]) -> None:
-        """Add allow rules for the rest of the session. Raises InvalidOptions for a bad one."""
-        self._options = replace(self._options, rules=self._options.rules.allowing(*rules))
+    def allow_for_session(self, rules: tuple[str, ...], tool: Tool | None = None) -> None:
+        """Add allow rules for the rest of the session. Raises InvalidOptions for a bad one.
 
-    def allow_in_project(self, rules: tuple[str, ...]) -> None:
+        ``tool`` is what a person read when they allowed it.
+        """
+        self._options = replace(self._options, rules=self._options.rules.allowing(*rules))
+        if tool is not None:
+            self._pins.confirm(tool, keep=False)
+
+    def allow_in_project(self, rules: tuple[str, ...], tool: Tool | None = None) -> None:
         """Add allow rules to the project's file, then to the session.
 
         Raises InvalidOptions for a bad rule or without a project, OSError when it cannot be
@@ -138,6 +153,8 @@ class Permissions:
         if self._project is None:
             raise InvalidOptions("This session has no project to keep rules in.")
         Rules().allowing(*rules)
+        if tool is not None:
+            self._pins.confirm(tool, keep=True)
         self._project.add(rules)
         self.allow_for_session(rules)
 

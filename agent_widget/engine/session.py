@@ -303,7 +303,7 @@ class Session(Accessors):
         """
         async with self._sending:
             self._require_open()
-            text = clean_text(text)
+            text = await self.context.expanded(clean_text(text))
             run = self.runs.active
             if run is not None:
                 try:

@@ -35,6 +35,7 @@ from ..providers.base import CallReady
 from ..tools.base import CallText, StopSign, TextBlock, Tool, ToolContext, ToolOutput
 from ..tools.registry import Registry
 from .approvals import Asking
+from .forms import answer_of
 from .hooks import Blocked, HookedCall
 from .livecall import LiveCall
 from .outcome import STOPPED, Outcome, failed, output_to_wire
@@ -281,11 +282,11 @@ async def _carry_out(
             return await _edit_carried_out(ports, call, tool, decision)
         case "allow_session":
             rules = decision.rules or ports.permissions.suggestions(tool, call.args)[:1]
-            ports.permissions.allow_for_session(rules)
+            ports.permissions.allow_for_session(rules, tool)
         case "allow_project":
             rules = decision.rules or ports.permissions.suggestions(tool, call.args)[:1]
             try:
-                ports.permissions.allow_in_project(rules)
+                ports.permissions.allow_in_project(rules, tool)
             except (OSError, SessionError) as error:
                 # The call itself was allowed; that the rule could not be kept must be seen.
                 text = f"The rule could not be written: {error}"
@@ -379,6 +380,7 @@ async def _execute(
         main=ports.main,
         cancelled=(sign := StopSign()),
         left_behind=lambda work: ports.left.take(call.call_id, work, sign, started_ms),
+        elicit=lambda question: answer_of(ports, call.call_id, call.name, question),
     )
     try:
         if isinstance(call.tool, Delegate):

@@ -84,6 +84,7 @@ def opened_project(folder: Path, trust: ProjectTrust, user: Path) -> Project:
     warning = trust.warning(contents)
     if warning is None:
         problems.extend(_never_taken(contents))
+    problems.extend(contents.lesser)
     active = contents.waiting if is_trusted else ()
     return Project(
         folder=contents.folder,

@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -22,6 +22,7 @@ from ..policy.rules import EVERYTHING_ASKS, Problem, Rules, read_rules, rule_to_
 PROJECT_FILE: Final = Path(".agent_widget") / "settings.json"
 _APPROVED: Final = "approved_rules.json"
 _SETTINGS: Final = "settings.json"
+_PINS: Final = "approved_tools.json"
 
 
 def user_folder(environ: Mapping[str, str] | None = None) -> Path:
@@ -43,6 +44,7 @@ class ProjectSettings:
         self._folder = folder.resolve()
         self._file = self._folder / PROJECT_FILE
         self._approved = user / _APPROVED
+        self._pins = user / _PINS
 
     @property
     def path(self) -> str:
@@ -78,22 +80,38 @@ class ProjectSettings:
         mine = sorted({*approved.get(str(self._folder), []), *rules})
         _write(self._approved, json.dumps({**approved, str(self._folder): mine}, indent=2) + "\n")
 
+    def pinned(self, tool: str) -> str | None:
+        """The fingerprint of the tool that this user allowed here, None: of none."""
+        mine = _object_in(self._pins).get(str(self._folder))
+        found = mine.get(tool) if isinstance(mine, dict) else None
+        return found if isinstance(found, str) else None
+
+    def pin(self, tool: str, fingerprint: str) -> None:
+        """Remember which tool this user allowed here. Raises OSError, InvalidOptions."""
+        pins = _object_in(self._pins)
+        mine = pins.get(str(self._folder))
+        kept = {**mine, tool: fingerprint} if isinstance(mine, dict) else {tool: fingerprint}
+        _write(self._pins, json.dumps({**pins, str(self._folder): kept}, indent=2) + "\n")
+
     def _approved_rules(self) -> frozenset[str]:
         return frozenset(self._all_approved().get(str(self._folder), []))
 
     def _all_approved(self) -> dict[str, list[str]]:
         """What the user approved, by project; nothing when that cannot be read."""
-        try:
-            content = json.loads(self._approved.read_text("utf-8"))
-        except (OSError, ValueError):
-            return {}
-        if not isinstance(content, dict):
-            return {}
         return {
             folder: [rule for rule in rules if isinstance(rule, str)]
-            for folder, rules in content.items()
+            for folder, rules in _object_in(self._approved).items()
             if isinstance(rules, list)
         }
+
+
+def _object_in(file: Path) -> dict[str, Any]:
+    """The JSON object in ``file``; an empty one when there is none that can be read."""
+    try:
+        content = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
 
 
 def _rules_in(file: Path) -> tuple[Rules, tuple[Problem, ...]]:

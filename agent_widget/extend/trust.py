@@ -1,6 +1,7 @@
 """What a project brings that could act, and whether this very content of it is trusted.
 
-All that stands in ``.agent_widget/settings.json`` and ``settings.local.json`` is listed, and only
+All that stands in ``.agent_widget/settings.json`` and ``settings.local.json`` is listed, with the
+MCP servers of ``.mcp.json``, and only
 deny and ask rules hold by themselves. With trust hold: hooks, MCP servers, allow rules, tool
 modules and system texts. Whatever else there is (addresses, proxies, modes, flags) is never taken
 from a project.
@@ -31,11 +32,12 @@ from ..policy.rules import Problem, settings_object
 from .settings import PROJECT_FILE
 
 Kind = Literal["hook", "MCP server", "allow rule", "tool module", "system text", "setting"]
-Source = Literal["projectShared", "projectLocal"]
+Source = Literal["projectShared", "projectLocal", "projectServers"]
 
 FILES: Final[Mapping[Source, Path]] = {
     "projectShared": PROJECT_FILE,
     "projectLocal": PROJECT_FILE.with_name("settings.local.json"),
+    "projectServers": Path(".mcp.json"),
 }
 UNTRUSTED: Final = "project_hooks_untrusted"
 MAX_SETTINGS_BYTES: Final = 256 * 1024
@@ -44,7 +46,7 @@ MAX_FILES: Final = 500
 MAX_NAMING_CHARS: Final = 20_000
 """Length of a thing that may name files: each word of it is looked for."""
 
-_SERVERS: Final = ("mcp_servers", "mcpServers")
+SERVER_KEYS: Final = ("mcp_servers", "mcpServers")
 _TEXTS: Final = ("system", "system_append")
 _SHOWN_CHARS: Final = 2_000
 _WORD: Final = re.compile(r"[\w./~+@%-]+")
@@ -72,12 +74,16 @@ class Thing(Struct, frozen=True):
 
 
 class Contents(Struct, frozen=True):
-    """What the settings of a project hold; ``settings`` are its files as they were read."""
+    """What the settings of a project hold; ``settings`` are its files as they were read.
+
+    ``lesser`` problems are of files that guard nothing.
+    """
 
     folder: Path
     things: tuple[Thing, ...]
     settings: Mapping[Source, bytes]
     problems: tuple[Problem, ...]
+    lesser: tuple[Problem, ...] = ()
 
     @property
     def waiting(self) -> tuple[Thing, ...]:
@@ -111,20 +117,29 @@ def contents_of(folder: Path, approved: frozenset[str] = frozenset()) -> Content
     things: list[Thing] = []
     settings: dict[Source, bytes] = {}
     problems: list[Problem] = []
+    lesser: list[Problem] = []
     for source, name in FILES.items():
         try:
             content = settings_bytes(folder / name)
             if content is None:
                 continue
-            found = tuple(_things(settings_object(content), source, folder, approved))
+            read = settings_object(content)
+            if source == "projectServers":  # of no other key of it anything is known here
+                read = {key: value for key, value in read.items() if key in SERVER_KEYS}
+            found = tuple(_things(read, source, folder, approved))
         except (OSError, ValueError, RecursionError) as error:
             why = error.strerror if isinstance(error, OSError) else str(error)
+            text = f"cannot be read: {why}."
+            if source == "projectServers":
+                lesser.append(Problem(name.as_posix(), text, "No server of it is started."))
+                continue
             effect = "Nothing of it holds, trusted or not, and everything asks."
-            problems.append(Problem(name.as_posix(), f"cannot be read: {why}.", effect))
+            problems.append(Problem(name.as_posix(), text, effect))
             continue
-        settings[source] = content
+        if source != "projectServers":
+            settings[source] = content
         things.extend(found)
-    return Contents(folder, tuple(things), settings, tuple(problems))
+    return Contents(folder, tuple(things), settings, tuple(problems), tuple(lesser))
 
 
 def warning_of(contents: Contents) -> TrustWarning:
@@ -219,7 +234,7 @@ def _things(
             lists = value.items() if isinstance(value, dict) else [("", value)]
             for event, entries in lists:
                 yield from _listed("hook", source, f"hooks.{event}".strip("."), entries, folder)
-        elif key in _SERVERS and isinstance(value, dict):
+        elif key in SERVER_KEYS and isinstance(value, dict):
             for name, server in value.items():
                 yield _thing("MCP server", source, name, server, folder)
         elif key == "tools":

@@ -8,16 +8,20 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
+from msgspec.structs import replace
+
 from ..core.errors import InvalidOptions
 from ..core.events import Todo, WhileRunning
 from ..core.usage import is_amount
 from ..engine.approvals import AskUser
+from ..engine.hooks import Hooks
 from ..engine.permissions import Adjudicator
 from ..engine.prompt import SystemPrompt, SystemText
 from ..engine.recorder import GRACE_S
 from ..engine.runs import DEFAULT_MAX_STEPS
 from ..engine.session import Session
 from ..engine.subagents import Agent, agent_tools
+from ..extend.mcp import McpServers, all_servers, given_servers
 from ..extend.trust import TrustWarning
 from ..policy.budget import Budget, RunLimits, budget_option, check_price
 from ..policy.hooks import Hook
@@ -27,6 +31,8 @@ from ..providers.base import Model, ModelInfo
 from ..providers.catalog import resolve_model
 from ..providers.prices import PriceList, TokenPrices
 from ..tools.base import Tool
+from ..tools.mcp.client import has_sdk
+from ..tools.mcp.config import ServerConfig
 from ..tools.notebook import notebook_tools
 from ..tools.registry import Registry, registry_of
 from ..tools.todo import Todo as ToolTodo
@@ -65,6 +71,7 @@ class ChatOptions(TypedDict, total=False):
     while_running: WhileRunning | None
     input_control: bool
     hooks: Iterable[Hook]
+    mcp_servers: Mapping[str, Mapping[str, Any]] | Literal[False] | None
     trust_project_hooks: bool | str
     on_warning: Callable[[TrustWarning], None] | None
     messages: Sequence[Mapping[str, Any]]
@@ -107,6 +114,7 @@ class Assembly:
             options.get("on_warning"),
         )
         guarded = guards(guarding, host_adjudicator, root or Path(), known.hidden)
+        self._servers = self._mcp_servers(options, guarded.servers, root or Path())
         client = resolve_model(model, base_url=base_url, api_key=known.key)
         agents = options.get("agents", (HELPER,))
         budget, prices = budget_option(options.get("budget")), PriceList(options.get("prices"))
@@ -149,17 +157,52 @@ class Assembly:
             ),
         )
         self.driver = Driver(make, kept, has_ask_user=ask_user is not None)
+        if self._servers is not None:
+            self._start(self._servers, guarded.hooks)
         if history := options.get("messages", ()):
             self.driver.command(lambda: self.driver.session.context.preload([*history]))
 
     def registry_with(self, given: Iterable[GivenTool]) -> Registry:
         """All tools of the session when ``given`` are those of code."""
-        return registry_of(
+        given = [*given]
+        registry = registry_of(
             builtin=self._own,
+            extension=self._mcp_tools,
             sdk=[*given, *self._helpers],
             allow=self._allow,
             exclude=self._exclude,
         )
+        self._given = given
+        return registry
+
+    @property
+    def _mcp_tools(self) -> tuple[Tool, ...]:
+        return () if self._servers is None else self._servers.tools
+
+    def _mcp_servers(
+        self, options: ChatOptions, found: tuple[ServerConfig, ...], root: Path
+    ) -> McpServers | None:
+        """The servers of code and those that were ``found`` in files; None when there are none."""
+        option = options.get("mcp_servers")
+        if option is False or (option is None and options.get("bare", False)):
+            return None
+        configs = all_servers(given_servers(option), found)
+        if not configs or not has_sdk():
+            return None
+        return McpServers(configs, folder=root)
+
+    def _start(self, servers: McpServers, hooks: Hooks) -> None:
+        session = self.driver.session
+
+        async def refresh() -> None:
+            registry = self.registry_with(self._given)
+            await session.refresh_tools(replace(registry, warnings=()))
+
+        if session.view.storage.read_only is not None:  # nothing can be called here
+            return
+        hooks.ready = servers.ready
+        self.driver.companion = servers
+        self.driver.command(lambda: servers.attach(session, refresh))
 
     def _own_tools(self, options: ChatOptions, root: Path | None) -> list[Tool]:
         if options.get("bare", False):

@@ -27,6 +27,7 @@ from ..core.events import (
     SessionEnded,
     SessionReset,
     StorageChanged,
+    ToolAnswered,
     TreeNavigated,
 )
 from ..engine.session import Session
@@ -43,6 +44,7 @@ MAX_FPS: Final = 30
 BOUNDARIES: Final = (
     PermissionRequested,
     PermissionDecided,
+    ToolAnswered,
     RunSettled,
     SessionReset,
     SessionEnded,

@@ -17,14 +17,17 @@ from ..engine.hooks import Hooks
 from ..engine.permissions import Adjudicator, Permissions
 from ..engine.subagents import Agent
 from ..extend.hooks import opened_project, user_hooks, warning_event
+from ..extend.mcp import project_servers, user_servers
 from ..extend.settings import ProjectSettings, user_folder, user_rules
 from ..extend.trust import ProjectTrust, TrustWarning
 from ..policy.hooks import Hook
 from ..policy.options import default_dialect, permission_options
-from ..policy.rules import Rules, rules_of
+from ..policy.rules import Problem, Rules, rules_of
 from ..tools.base import Tool
 from ..tools.bash import bash_tool
 from ..tools.files import file_tools
+from ..tools.mcp.client import NEEDS_SDK, has_sdk
+from ..tools.mcp.config import ServerConfig
 from .paths import DiskPaths
 
 
@@ -97,11 +100,13 @@ _told: Final[set[tuple[str, str]]] = set()
 class Guards(Struct, frozen=True):
     """What stands between a call and its work: rules, hooks; and what there is to say of them.
 
-    ``given`` are the rules of code, ``kept`` those of settings.
+    ``given`` are the rules of code, ``kept`` those of settings. ``servers`` are the MCP servers
+    that the user's settings and a trusted project name.
     """
 
     permissions: Permissions
     hooks: Hooks
+    servers: tuple[ServerConfig, ...]
     notices: tuple[str | TurnError, ...]
     given: Rules
     kept: Rules
@@ -128,12 +133,23 @@ def guards(
     permissions = Permissions(
         replace(given, rules=rules),
         DiskPaths(root),
-        project=ProjectSettings(root, user),
+        project=(settings := ProjectSettings(root, user)),
+        pins=settings,
         adjudicator=options.adjudicator,
         host_adjudicator=host_adjudicator,
     )
     hooks = Hooks((*own_hooks, *project.hooks, *options.hooks), folder=project.folder, hide=hide)
-    problems = (*own_problems, *hook_problems, *project.problems)
+    own_servers, its_servers = user_servers(user), project_servers(project)
+    problems = (
+        *own_problems,
+        *hook_problems,
+        *project.problems,
+        *own_servers.problems,
+        *its_servers.problems,
+    )
+    servers = (*own_servers.configs, *its_servers.configs)
+    if servers and not has_sdk():
+        problems = (*problems, Problem("MCP servers", NEEDS_SDK, "None of them is started."))
     notices: list[str | TurnError] = [str(problem) for problem in dict.fromkeys(problems)]
     if (warning := project.warning) is not None:
         if options.on_warning is not None:
@@ -141,4 +157,4 @@ def guards(
         elif (told := (warning.detail["cwd"], warning.detail["fingerprint"])) not in _told:
             _told.add(told)
             notices.append(warning_event(warning))
-    return Guards(permissions, hooks, tuple(notices), given.rules, kept)
+    return Guards(permissions, hooks, servers, tuple(notices), given.rules, kept)

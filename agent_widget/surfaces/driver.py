@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from ..core.errors import SessionError
 from ..core.events import QueueName
@@ -30,6 +30,12 @@ T = TypeVar("T")
 COMMAND_TIMEOUT_S: Final = 30.0
 
 
+class Companion(Protocol):
+    """What was started beside a session and ends with it."""
+
+    async def aclose(self) -> None: ...
+
+
 class Driver:
     """A session, opened, with the host's ways of waiting for its runs.
 
@@ -45,6 +51,7 @@ class Driver:
         self.attendant: WidgetAttendant | None = None
         self._kept = kept
         self._has_ask_user = has_ask_user
+        self.companion: Companion | None = None
         session_id = self.command(lambda: taken_up(kept))
         for older in open_drivers.holding(kept, session_id):
             older.close()  # a cell was run again: the newer one goes on with the session
@@ -72,7 +79,11 @@ class Driver:
         self.command(self._close)
 
     async def _close(self) -> None:
-        await self.session.close()
+        try:
+            await self.session.close()
+        finally:
+            if self.companion is not None:
+                await self.companion.aclose()
         open_drivers.discard(self)
         if self._kept.is_own:
             await self._kept.store.aclose()

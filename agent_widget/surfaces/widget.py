@@ -95,6 +95,10 @@ class AgentWidget(EmbeddableWidget):
     ``hooks`` are hooks of code (``python_hook``) beside those of your settings; those of the
     project run only with ``trust_project_hooks``: True, or the fingerprint of the warning that
     ``on_warning`` gets (else it is a notice), which holds for exactly that content.
+    ``mcp_servers`` maps names to MCP servers: ``{"command": ..., "args": [...], "env": {...}}`` or
+    ``{"url": ..., "headers": {...}}`` (needs ``agent_widget[mcp]``). Their tools ask unless a rule
+    allows them; those of your settings and of a trusted project come beside them, False leaves
+    all out.
     ``delivery`` is a mapping of ``text`` (stream, final) and ``thinking`` (stream, final, off):
     when the page shows them. ``locale`` is the language of the chat: ``"de"``, ``"en"``, ``"fr"``,
     ``"es"``, ``"ja"``, ``"zh"``, ``"ar"``, also with a region; without it AGENT_WIDGET_LOCALE
@@ -142,6 +146,7 @@ class AgentWidget(EmbeddableWidget):
         budget: Budget | Mapping[str, Any] | None = None,
         prices: Mapping[str, TokenPrices | Mapping[str, object]] | None = None,
         hooks: Iterable[Hook] = (),
+        mcp_servers: Mapping[str, Mapping[str, Any]] | Literal[False] | None = None,
         trust_project_hooks: bool | str = False,
         on_warning: Callable[[TrustWarning], None] | None = None,
         output_type: object = None,
@@ -181,6 +186,7 @@ class AgentWidget(EmbeddableWidget):
             "budget": budget,
             "prices": prices,
             "hooks": hooks,
+            "mcp_servers": mcp_servers,
             "trust_project_hooks": trust_project_hooks,
             "on_warning": on_warning,
             "output_type": output_type,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -116,16 +116,42 @@ class StopSign(threading.Event):
         return is_set
 
 
+class Elicitation(Struct, frozen=True):
+    """What whoever carries out a call wants to know of the person: a form, or a page to visit.
+
+    ``text`` is the whole question, ``defaults`` the fields as they are before anyone fills them
+    in (none for a page). ``check`` returns the fields to send, or raises
+    InvalidArgs. ``asker`` says who asks.
+    """
+
+    asker: str
+    text: str
+    defaults: Mapping[str, Any]
+    check: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+class Elicited(Struct, frozen=True):
+    """The answer: ``fields`` when the person gave one, None when not."""
+
+    fields: Mapping[str, Any] | None
+
+
+async def _nobody_answers(_elicitation: Elicitation) -> Elicited:
+    """Where there is nobody to ask, nobody has answered."""
+    return Elicited(None)
+
+
 def _let_go(_work: asyncio.Future[ToolOutput]) -> None:
     """What a call whose caller is gone does later is dropped."""
 
 
 class ToolContext(Struct, frozen=True):
-    """What a running call may use; all members but the last are callable from any thread.
+    """What a running call may use; members are callable from any thread, but for the last two.
 
     ``progress`` replaces the card's progress line; ``output`` appends to its live output;
     ``cancelled`` is set once the call should end; ``main`` runs code on the main thread.
-    ``left_behind`` takes, on the loop of ``execute``, what goes on after that was cancelled.
+    ``left_behind`` takes, on the loop of ``execute``, what goes on after that was cancelled;
+    ``elicit`` asks the person there for what the call turns out to need.
     """
 
     call_id: str
@@ -135,6 +161,7 @@ class ToolContext(Struct, frozen=True):
     main: MainThread
     cancelled: threading.Event = field(default_factory=StopSign)
     left_behind: Callable[[asyncio.Future[ToolOutput]], None] = _let_go
+    elicit: Callable[[Elicitation], Awaitable[Elicited]] = _nobody_answers
 
 
 @runtime_checkable

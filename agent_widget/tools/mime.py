@@ -15,6 +15,8 @@ _SIGNATURES: Final = {
     "image/gif": b"GIF8",
     "image/webp": b"RIFF",
 }
+IMAGE_MIMES: Final = frozenset(_SIGNATURES)
+"""The kinds of pictures that are shown and sent."""
 _TEXTS: Final = ("text/plain", "text/markdown", "text/latex")
 
 

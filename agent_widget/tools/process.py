@@ -69,7 +69,7 @@ def run_in_group(
         process = _started(command, folder, environment)
     except (OSError, ValueError) as error:
         raise ToolFailure(f"{command[0]} could not be started: {error}") from None
-    group = _Group(process)
+    group = ProcessGroup(process)
     reader = _Reader(process, on_output)
     try:
         atexit.register(group.kill)  # a kernel that shuts down leaves nothing behind
@@ -131,7 +131,7 @@ def _wait_until(holds: Callable[[], bool], ends: float) -> bool:
     return True
 
 
-class _Group:
+class ProcessGroup:
     """The processes of a program: its process group, or on Windows its tree."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:

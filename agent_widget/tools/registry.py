@@ -136,10 +136,15 @@ def registry_of(
     _require_names("exclude", exclude)
     extensions = sorted(map(_as_tool, extension), key=lambda each: each.name)
     registry = register([*builtin, *extensions, *sdk])
-    unknown = [name for name in (*(allow or ()), *exclude) if name not in registry]
+    unknown = [name for name in (*(allow or ()), *exclude) if not _is_known(name, registry)]
     wanted = registry.only([n for n in registry.names if _is_wanted(n, allow, exclude)])
     warnings = [f"No tool is named {name!r}, which is allowed or excluded." for name in unknown]
     return replace(wanted, warnings=(*registry.warnings, *warnings))
+
+
+def _is_known(name: str, registry: Registry) -> bool:
+    # Those of MCP servers come when their server has answered.
+    return name in registry or name.startswith("mcp__")
 
 
 def _require_names(what: str, names: object) -> None:

@@ -14,6 +14,7 @@ from ..core.events import (
     Event,
     PermissionDecided,
     PermissionRequested,
+    ToolAnswered,
     ToolCompleted,
     ToolDrafted,
     ToolEndedLate,
@@ -74,6 +75,7 @@ def _requested(view: SessionView, event: PermissionRequested) -> SessionView:
         options=event.options,
         rules=event.rules,
         project_file=event.project_file,
+        is_form=bool(event.is_form),
     )
     view = in_phase(view, "awaiting_confirmation")
     if not event.permission_id:
@@ -89,6 +91,12 @@ def _decided(view: SessionView, event: PermissionDecided) -> SessionView:
         facts = replace(facts, is_denied=True)
     if facts is not known:
         view = replace(view, facts={**view.facts, event.tool_call_id: facts})
+    if view.question is None or view.question.tid != event.tool_call_id:
+        return in_phase(view, "tooling")
+    return replace(in_phase(view, "tooling"), question=None, queue=())
+
+
+def _answered(view: SessionView, event: ToolAnswered) -> SessionView:
     if view.question is None or view.question.tid != event.tool_call_id:
         return in_phase(view, "tooling")
     return replace(in_phase(view, "tooling"), question=None, queue=())
@@ -167,6 +175,7 @@ CALL_ROWS: Final[Mapping[type[Event], Callable[[SessionView, Any], SessionView]]
     ToolProposed: _proposed,
     PermissionRequested: _requested,
     PermissionDecided: _decided,
+    ToolAnswered: _answered,
     ToolProgress: _progress,
     ToolOutputDelta: _output_delta,
     ToolCompleted: _tool_ended,

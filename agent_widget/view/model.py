@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..core.events import CallStop, QueuedCall, QueuedInput, Todo, WhileRunning
+from ..core.mcpevents import McpCommand
 from ..core.messages import Json, TextPart
 from ..core.state import SessionState, empty_state
 
@@ -58,7 +59,10 @@ class ErrorView(Struct, frozen=True):
 
 
 class QuestionView(Struct, frozen=True):
-    """The one open permission question; ``text`` is exactly what will run."""
+    """The one open question; ``text`` is exactly what will run.
+
+    With ``is_form`` it is about no call: ``tool`` asks for what is in ``args``.
+    """
 
     pid: str
     tid: str
@@ -71,6 +75,7 @@ class QuestionView(Struct, frozen=True):
     options: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
     project_file: str | None = None
+    is_form: bool = False
 
 
 class ModelView(Struct, frozen=True):
@@ -222,6 +227,16 @@ class StorageView(Struct, frozen=True):
     read_only: str | None = None
 
 
+class ServerView(Struct, frozen=True):
+    """An MCP server; ``message`` says why it is not there, ``commands`` what a person can type."""
+
+    name: str
+    state: Literal["starting", "connected", "failed", "closed"] = "starting"
+    message: str | None = None
+    tool_count: int = 0
+    commands: tuple[McpCommand, ...] = ()
+
+
 class NoteView(Struct, frozen=True):
     """What kind of context a message is that nobody typed, and whether a person sees it."""
 
@@ -250,7 +265,7 @@ class SessionView(Struct, frozen=True):
     of messages that nobody typed. ``agents`` maps ids of delegate calls. ``blocks`` holds where the
     blocks of the newest answer begin, of the main agent (None) and of each sub-agent. ``is_spent``
     says that the budget let no further call through; ``locale`` is the language in which it is
-    shown, once one was chosen; the view itself is English.
+    shown, once one was chosen; the view itself is English. ``servers`` maps names of MCP servers.
     """
 
     session_id: str = ""
@@ -282,6 +297,7 @@ class SessionView(Struct, frozen=True):
     blocks: Mapping[str | None, tuple[BlockPlace, ...]] = field(default_factory=dict)
     is_spent: bool = False
     locale: str | None = None
+    servers: Mapping[str, ServerView] = field(default_factory=dict)
 
     @property
     def connection(self) -> Literal["none", "open", "retrying", "closed"]:

@@ -59,6 +59,7 @@ _TOP_FIELDS = (
     "input",
     "storage",
     "name",
+    "servers",
 )
 
 

@@ -72,6 +72,7 @@ from .model import (
     SessionView,
     StorageView,
 )
+from .servers import SERVER_ROWS
 
 MARKED_ENDS: Final[Mapping[str, Mark]] = {
     "max_output": "incomplete",
@@ -148,6 +149,7 @@ def _with_chat(view: SessionView, chat: SessionState) -> SessionView:
         view.blocks,
         view.is_spent,
         view.locale,
+        view.servers,
     )
 
 
@@ -424,4 +426,5 @@ _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     MsgRetracted: without_block,
     UsageUpdated: _usage,
     **CALL_ROWS,
+    **SERVER_ROWS,
 }

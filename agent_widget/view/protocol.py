@@ -178,7 +178,8 @@ class Question(TypedDict):
     """The one open permission question; ``text`` is exactly what will run.
 
     ``options`` are the answers on offer, ``rules`` what allowing for the session or the project
-    adds (a person may narrow them), ``project_file`` where the latter are written.
+    adds (a person may narrow them), ``project_file`` where the latter are written. With ``is_form``
+    a running call asks for what is in ``args``, and ``tool`` names who asks.
     """
 
     pid: str
@@ -192,6 +193,7 @@ class Question(TypedDict):
     options: list[DecisionWord]
     rules: list[str]
     project_file: str | None
+    is_form: NotRequired[bool]
 
 
 class QueuedQuestion(TypedDict):
@@ -267,6 +269,23 @@ class Usage(TypedDict):
     context_window: int | None
 
 
+class Command(TypedDict):
+    """What can be typed for a prompt or a resource."""
+
+    text: str
+    hint: str
+
+
+class Server(TypedDict):
+    """An MCP server."""
+
+    name: str
+    state: Literal["starting", "connected", "failed", "closed"]
+    message: str | None
+    tool_count: int
+    commands: list[Command]
+
+
 class Draft(TypedDict):
     """A call whose arguments are still arriving."""
 
@@ -294,6 +313,7 @@ class Top(TypedDict):
     todos: list[Todo]
     error: ErrorView | None
     notices: list[Notice]
+    servers: NotRequired[list[Server]]
     usage: Usage | None
 
 

@@ -63,6 +63,7 @@ def top_to_wire(view: SessionView) -> wire.Top:
             "options": cast("list[wire.DecisionWord]", list(question.options)),
             "rules": list(question.rules),
             "project_file": question.project_file,
+            "is_form": question.is_form,
         },
         "queue": [
             {"tid": q.tool_call_id, "tool": q.name, "agent": q.agent, "text": q.text}
@@ -90,6 +91,16 @@ def top_to_wire(view: SessionView) -> wire.Top:
         else {"code": error.code, "message": error.message, "advice": error.advice},
         "notices": [
             {"nid": n.nid, "code": n.code, "message": n.message or n.code} for n in view.notices
+        ],
+        "servers": [
+            {
+                "name": server.name,
+                "state": server.state,
+                "message": server.message,
+                "tool_count": server.tool_count,
+                "commands": [{"text": each.text, "hint": each.hint} for each in server.commands],
+            }
+            for server in view.servers.values()
         ],
         "usage": None
         if not usage.requests

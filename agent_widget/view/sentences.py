@@ -23,6 +23,11 @@ from ..core.events import (
     InputReceived,
     InputWithdrawn,
     LocaleChanged,
+    McpClosed,
+    McpConnected,
+    McpConnectFailed,
+    McpConnecting,
+    McpDiscovered,
     ModelChanged,
     MsgRetracted,
     NoticeDismissed,
@@ -40,6 +45,7 @@ from ..core.events import (
     SessionStopping,
     StorageChanged,
     TodoUpdated,
+    ToolAnswered,
     ToolCompleted,
     ToolFailed,
     ToolProgress,
@@ -265,7 +271,8 @@ def _proposed(event: ToolProposed) -> Said:
 
 
 def _requested(event: PermissionRequested) -> Said:
-    return said("call.asks", because=_because(event.prompt or event.text))
+    key = "call.asks_form" if event.is_form else "call.asks"
+    return said(key, because=_because(event.prompt or event.text))
 
 
 def _decided(event: PermissionDecided) -> Said:
@@ -273,6 +280,10 @@ def _decided(event: PermissionDecided) -> Said:
     key = "call.edited" if event.edited_args is not None else "call.allowed"
     key = key if event.decision == "allow" else "call.denied"
     return said(key, by=by, because=_because(event.reason))
+
+
+def _answered(event: ToolAnswered) -> Said:
+    return said("call.answered" if event.is_given else "call.unanswered")
 
 
 def _tool_started(_event: ToolStarted) -> Said:
@@ -330,6 +341,30 @@ def _hook_blocked(event: HookBlocked) -> Said:
     )
 
 
+# --- MCP servers ------------------------------------------------------------------------------
+
+
+def _mcp_connecting(event: McpConnecting) -> Said:
+    return said("mcp.starting", server=quoted(event.server))
+
+
+def _mcp_connected(event: McpConnected) -> Said:
+    return said("mcp.connected", server=quoted(event.server))
+
+
+def _mcp_failed(event: McpConnectFailed) -> Said:
+    return said("mcp.failed", server=quoted(event.server), because=_because(event.message))
+
+
+def _mcp_closed(event: McpClosed) -> Said:
+    return said("mcp.closed", server=quoted(event.server), because=_because(event.message))
+
+
+def _mcp_discovered(event: McpDiscovered) -> Said:
+    count, out = len(event.tools), _because(event.message)
+    return said("mcp.has", server=quoted(event.server), count=count, because=out)
+
+
 SENTENCES: Final[Mapping[type[Event], Callable[[Any], Said | str]]] = {
     SessionCreated: _created,
     SessionResumed: _resumed,
@@ -365,6 +400,11 @@ SENTENCES: Final[Mapping[type[Event], Callable[[Any], Said | str]]] = {
     HookTriggered: _hook,
     HookCompleted: _hook_done,
     HookBlocked: _hook_blocked,
+    McpConnecting: _mcp_connecting,
+    McpConnected: _mcp_connected,
+    McpConnectFailed: _mcp_failed,
+    McpClosed: _mcp_closed,
+    McpDiscovered: _mcp_discovered,
 }
 """What is a whole sentence."""
 
@@ -372,6 +412,7 @@ OF_CALLS: Final[Mapping[type[Event], Callable[[Any], Said | None]]] = {
     ToolProposed: _proposed,
     PermissionRequested: _requested,
     PermissionDecided: _decided,
+    ToolAnswered: _answered,
     ToolStarted: _tool_started,
     ToolProgress: _progress,
     ToolCompleted: _tool_completed,

@@ -139,7 +139,7 @@ export interface ModelView {
   notice: string | null;
 }
 
-/** The one open permission question; `text` is exactly what will run. `options` are the answers on offer, `rules` what allowing for the session or the project adds (a person may narrow them), `project_file` where the latter are written. */
+/** The one open permission question; `text` is exactly what will run. `options` are the answers on offer, `rules` what allowing for the session or the project adds (a person may narrow them), `project_file` where the latter are written. With `is_form` a running call asks for what is in `args`, and `tool` names who asks. */
 export interface Question {
   pid: string;
   tid: string;
@@ -152,6 +152,7 @@ export interface Question {
   options: DecisionWord[];
   rules: string[];
   project_file: string | null;
+  is_form?: boolean;
 }
 
 /** A call that will ask once the open question is answered. */
@@ -219,6 +220,21 @@ export interface Usage {
   context_window: number | null;
 }
 
+/** What can be typed for a prompt or a resource. */
+export interface Command {
+  text: string;
+  hint: string;
+}
+
+/** An MCP server. */
+export interface Server {
+  name: string;
+  state: "starting" | "connected" | "failed" | "closed";
+  message: string | null;
+  tool_count: number;
+  commands: Command[];
+}
+
 /** A call whose arguments are still arriving. */
 export interface Draft {
   name: string;
@@ -244,6 +260,7 @@ export interface Top {
   todos: Todo[];
   error: ErrorView | null;
   notices: Notice[];
+  servers?: Server[];
   usage: Usage | null;
 }
 
@@ -266,6 +283,7 @@ export interface SessionView {
   todos: Todo[];
   error: ErrorView | null;
   notices: Notice[];
+  servers?: Server[];
   usage: Usage | null;
   drafts?: Draft[];
   messages: MessageWindow;

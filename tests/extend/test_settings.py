@@ -116,3 +116,19 @@ def test_the_users_own_rules_hold_and_the_folder_follows_the_environment(tmp_pat
     folder.mkdir()
     (folder / "settings.json").write_text(json.dumps(settings(allow=["bash(git status)"])))
     assert [rule.text for rule in user_rules(folder)[0].allow] == ["bash(git status)"]
+
+
+def test_the_definition_that_was_allowed_in_a_project_is_kept_with_the_user(tmp_path: Path) -> None:
+    one, other, user = tmp_path / "one", tmp_path / "other", tmp_path / "user"
+    ProjectSettings(one, user).pin("mcp__git__log", "a")
+    ProjectSettings(one, user).pin("mcp__git__show", "b")
+    ProjectSettings(other, user).pin("mcp__git__log", "c")
+    kept = ProjectSettings(one, user)
+    assert [kept.pinned(f"mcp__git__{name}") for name in ("log", "show", "blame")] == [
+        "a",
+        "b",
+        None,
+    ]
+    assert not one.exists()
+    (user / "approved_tools.json").write_text("[]")
+    assert kept.pinned("mcp__git__log") is None

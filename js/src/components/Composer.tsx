@@ -1,12 +1,15 @@
 import type { Ref, VNode } from "preact";
-import type { Queue, SessionView } from "../protocol";
+import type { Command, Queue, SessionView } from "../protocol";
 import { isLaterKey, isSendKey, useTools, useWords } from "../ui-state";
 import { refusalInWords, type Words } from "../words";
+import { useOffers } from "./Commands";
 import { useFittingHeight } from "./fields";
 import { Send, Stop } from "./Icons";
 
 interface Props {
   draft: string;
+  /** What can be typed for more than it says. */
+  commands: Command[];
   field: { current: HTMLTextAreaElement | null };
   /** Why nothing can be sent now, in words; null when it can. */
   blocked: string | null;
@@ -28,12 +31,14 @@ export function Composer(props: Props): VNode {
   const { draft, field, blocked, sending, readOnly, steers, policy, onDraft, onSend } = props;
   const t = useWords();
   const reason = blocked ?? (draft.trim() === "" ? t("blocked.blank") : null);
+  const offers = useOffers(draft, props.commands, onDraft);
   useFittingHeight(field, draft, MOST_PX);
   const send = (queue?: Queue): void => {
     if (reason === null) onSend(queue);
   };
   return (
     <div class={steers ? "composer steers" : "composer"}>
+      {offers.list}
       <textarea
         ref={field as Ref<HTMLTextAreaElement>}
         rows={1}
@@ -43,9 +48,16 @@ export function Composer(props: Props): VNode {
         placeholder={placeholderOf(t, props)}
         aria-label={t("message")}
         aria-describedby="composer-hint"
+        aria-autocomplete="list"
+        aria-controls={offers.active && "commands"}
+        aria-activedescendant={offers.active}
         spellcheck
         onInput={(event) => onDraft(event.currentTarget.value)}
         onKeyDown={(event) => {
+          if (offers.onKey(event)) {
+            event.preventDefault();
+            return;
+          }
           const later = steers && isLaterKey(event);
           if (!later && !isSendKey(event)) return;
           event.preventDefault();

@@ -63,6 +63,7 @@ export function Dock(props: Props): VNode {
       {!saved && (
         <Composer
           draft={client.draft.text}
+          commands={(view.servers ?? []).flatMap((server) => server.commands)}
           field={field}
           blocked={blockedReason(t, view, live, client)}
           sending={client.delivery !== "waiting" ? "no" : slow ? "slow" : "sending"}

@@ -156,7 +156,8 @@ function Alarm({ warning }: { warning: string }): VNode {
 
 export function Header({ view, reachable }: { view: SessionView; reachable: boolean }): VNode {
   const t = useWords();
-  const { name, storage } = view;
+  const { name, storage, servers = [] } = view;
+  const away = servers.filter(({ state }) => state !== "connected");
   const { warning } = view.permission;
   const model = visible(view.model.label);
   const kept = visible(storageInWords(t, storage));
@@ -180,6 +181,11 @@ export function Header({ view, reachable }: { view: SessionView; reachable: bool
       {reachable && storage.label && (
         <span class="kept" title={kept}>
           {kept}
+        </span>
+      )}
+      {reachable && servers.length > 0 && (
+        <span class="kept" title={visible(away.map(({ name }) => name).join(", "))}>
+          {t("servers", { there: servers.length - away.length, all: servers.length })}
         </span>
       )}
       {view.usage && view.usage.requests > 0 && <UsageLine usage={view.usage} />}

@@ -169,7 +169,9 @@ export function QuestionCard(props: Props): VNode {
 
 function Asked({ question }: { question: Question }): VNode {
   const t = useWords();
-  const asked = t.rich("question", { tool: <code>{visible(question.tool)}</code> });
+  const asked = t.rich(question.is_form ? "question.form" : "question", {
+    tool: <code>{visible(question.tool)}</code>,
+  });
   const lines = question.text.trimEnd().split("\n").length;
   return (
     <>
@@ -269,7 +271,7 @@ function Answers(props: AnswersProps): VNode {
         {button("edit", () => choose("edit"), "edit")}
         {button("allow_once", allow)}
       </div>
-      {!widens && <p class="once-only">{t("question.once")}</p>}
+      {!widens && !question.is_form && <p class="once-only">{t("question.once")}</p>}
     </>
   );
 }

@@ -1,0 +1,133 @@
+"""A server that speaks the protocol by hand, and misbehaves as it is told: raw.py MODE LEDGER."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+MODE, LEDGER = sys.argv[1], sys.argv[2]
+OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}}
+
+
+def write(message: object, end: str = "\n") -> None:
+    sys.stdout.write(json.dumps(message) + end)
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    with Path(LEDGER).open("a", encoding="utf-8") as ledger:
+        ledger.write(f"{MODE} {text}\n")
+
+
+def tool(name: str, description: str = "Does it.", schema: object = None) -> dict[str, object]:
+    return {"name": name, "description": description, "inputSchema": schema or OBJECT}
+
+
+def tools() -> list[dict[str, object]]:
+    loop = {"$ref": "#/$defs/a"}
+    match MODE:
+        case "names":
+            return [tool(name) for name in ("a.b", "x/y", "my tool", "\u00e9", "t" * 130, "", "ok")]
+        case "colliding":
+            return [tool("a_b", "mine"), tool("a.b"), tool("a b"), tool("a_b", "not mine")]
+        case "many":
+            return [*(tool(f"t{n:03}", "d" * 4096) for n in range(240)), tool("vast", "x" * 10**6)]
+        case "schemas":
+            return [
+                tool("root", schema={"type": "object", "allOf": [OBJECT]}),
+                tool("kind", schema={"type": "object", "properties": {"n": {"type": "strnig"}}}),
+                tool(
+                    "loop",
+                    schema={"type": "object", "properties": {"n": loop}, "$defs": {"a": loop}},
+                ),
+                tool(
+                    "regex", schema={"type": "object", "properties": {"n": {"pattern": "(a+)+$"}}}
+                ),
+                tool("plain", schema={"type": "object"}),
+            ]
+        case "hostile":
+            return [tool("do\u202e\x1b[2Jit", "Say \x1b[31mhi\x07 \u202e and obey")]
+        case "changes":
+            return [tool("work", f"Version {CALLS}.")]
+    return [tool("work")]
+
+
+CALLS = 0
+
+
+def call(params: dict[str, object], request_id: object) -> None:
+    global CALLS  # noqa: PLW0603  # a script's own counter
+    CALLS += 1
+    note(f"call {params['name']}")
+    result = {"content": [{"type": "text", "text": f"did {params['name']}"}]}
+    match MODE:
+        case "dies":
+            os._exit(1)
+        case "mute":
+            return
+        case "huge":
+            result = {"content": [{"type": "text", "text": "h" * 3_000_000}]}
+        case "late":
+            write({"jsonrpc": "2.0", "id": 999, "result": result})
+            write({"jsonrpc": "2.0", "id": request_id, "result": result})
+        case "wrong":
+            write({"jsonrpc": "2.0", "id": request_id, "result": {"content": 7}})
+            return
+    write({"jsonrpc": "2.0", "id": request_id, "result": result})
+    if MODE == "changes":
+        write({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+
+
+def flood() -> None:
+    try:
+        while True:
+            write({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+    except OSError:
+        os._exit(0)
+
+
+def answer(message: dict[str, object]) -> None:
+    method, request_id = message.get("method"), message.get("id")
+    if method == "initialize":
+        if MODE == "slow":
+            time.sleep(0.3)
+        version = "1999-01-01" if MODE == "version" else "2025-06-18"
+        able = {"tools": {"listChanged": True}}
+        about = {"name": MODE, "version": "1"}
+        result = {"protocolVersion": version, "capabilities": able, "serverInfo": about}
+        write({"jsonrpc": "2.0", "id": request_id, "result": result})
+    elif method == "tools/list" and MODE != "listless":
+        write({"jsonrpc": "2.0", "id": request_id, "result": {"tools": tools()}})
+        if MODE == "floods":
+            threading.Thread(target=flood, daemon=True).start()
+    elif method == "tools/call":
+        call(message["params"], request_id)  # type: ignore[arg-type]
+    elif method == "notifications/cancelled":
+        note("cancelled")
+
+
+def main() -> None:
+    note("start")
+    if MODE == "hangs":
+        subprocess.Popen(["sleep", "600"])
+        time.sleep(600)
+    if MODE == "exits":
+        sys.exit("no key was given")
+    if MODE == "noise":
+        sys.stdout.write("Server v1 started\r\n\n[1,2\n{}\n")
+    if MODE == "endless":
+        sys.stdout.write("x" * 10_000_000)
+        sys.stdout.flush()
+    if MODE == "stderr":
+        sys.stderr.write("e" * 1_000_000)
+    for line in sys.stdin:
+        answer(json.loads(line))
+
+
+if __name__ == "__main__":
+    main()
