@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .engine.run import RunResult
     from .engine.subagents import Agent
     from .policy.budget import Budget
+    from .policy.compaction import Compaction
     from .policy.hooks import python_hook
     from .policy.permission import Decision, Question
     from .policy.prompt import ApplicationPrompt
@@ -45,6 +46,7 @@ _HOMES: Final = {
     "AgentWidget": ".surfaces.widget",
     "ApplicationPrompt": ".policy.prompt",
     "Budget": ".policy.budget",
+    "Compaction": ".policy.compaction",
     "ChatSession": ".surfaces.sdk",
     "Decision": ".policy.permission",
     "Handoff": ".tools.base",
@@ -78,6 +80,7 @@ __all__ = [
     "ApplicationPrompt",
     "Budget",
     "ChatSession",
+    "Compaction",
     "Decision",
     "Handoff",
     "Judgement",
