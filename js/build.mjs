@@ -1,8 +1,9 @@
 // Bundles each widget into one ESM file and fails when one grows past its limit.
-import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, context, transform } from "esbuild";
+import { minify } from "terser";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const folder = resolve(here, "../agent_widget/static");
@@ -89,8 +90,15 @@ if (mode === "--watch") {
   });
 } else {
   for (const [index, { name, limitBytes }] of WIDGETS.entries()) {
-    await build(bundles[index]);
-    const { size } = statSync(resolve(folder, name));
+    const bundle = await build({ ...bundles[index], write: false });
+    // What esbuild leaves, terser makes some 1.5 % smaller.
+    const { code } = await minify(bundle.outputFiles[0].text, {
+      ecma: 2020,
+      module: true,
+      compress: { passes: 3, unsafe_arrows: true },
+    });
+    const size = Buffer.byteLength(code);
+    writeFileSync(resolve(folder, name), code);
     console.log(`${name}: ${size} bytes of at most ${limitBytes}`);
     if (size > limitBytes) {
       console.error(`${name} is ${size - limitBytes} bytes too large: drop something`);

@@ -61,7 +61,7 @@ class ActiveRun:
         self.run_id = run_id
         self.trigger = trigger
         self.context = context
-        self.first_message = 0  # index of the first message that this run adds
+        self.after_message: str | None = None  # the last message before those that it adds
         self.future: Future[RunResult] = Future()
         self.task: asyncio.Task[None] | None = None
         self.supervisor: asyncio.Task[None] | None = None
@@ -76,3 +76,5 @@ class ActiveRun:
         self.strict: set[str] = set()  # input that may go into this run and into no other
         self.blocked: ErrorView | None = None  # why a budget let no further call through
         self.carries_over = False  # it ended by itself: input that came meanwhile starts another
+
+
