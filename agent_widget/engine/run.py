@@ -76,5 +76,3 @@ class ActiveRun:
         self.strict: set[str] = set()  # input that may go into this run and into no other
         self.blocked: ErrorView | None = None  # why a budget let no further call through
         self.carries_over = False  # it ended by itself: input that came meanwhile starts another
-
-
