@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .engine.run import RunResult
     from .engine.subagents import Agent
     from .policy.budget import Budget
+    from .policy.compaction import Compaction
     from .policy.hooks import python_hook
     from .policy.permission import Decision, Question
     from .policy.prompt import ApplicationPrompt
@@ -50,6 +51,7 @@ _HOMES: Final = {
     "AnthropicMessages": ".providers.anthropic_messages",
     "ApplicationPrompt": ".policy.prompt",
     "Budget": ".policy.budget",
+    "Compaction": ".policy.compaction",
     "ChatSession": ".surfaces.sdk",
     "Decision": ".policy.permission",
     "Handoff": ".tools.base",
@@ -87,6 +89,7 @@ __all__ = [
     "ApplicationPrompt",
     "Budget",
     "ChatSession",
+    "Compaction",
     "Decision",
     "Handoff",
     "Judgement",

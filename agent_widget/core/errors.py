@@ -74,7 +74,7 @@ class ModelError(SessionError):
 
     ``code`` is one of ``ERROR_CODES``; ``status`` the HTTP status, if there was one;
     ``retryable`` tells whether the same request may succeed later; ``retry_after_s`` is
-    the server's own wish in seconds.
+    the server's own wish in seconds; ``is_too_long`` that the prompt does not fit the model.
     """
 
     def __init__(
@@ -86,11 +86,13 @@ class ModelError(SessionError):
         status: int | None = None,
         retryable: bool = False,
         retry_after_s: float | None = None,
+        is_too_long: bool = False,
     ) -> None:
         super().__init__(code, message, advice=advice)
         self.status = status
         self.retryable = retryable
         self.retry_after_s = retry_after_s
+        self.is_too_long = is_too_long
 
 
 class ToolFailure(SessionError):

@@ -13,6 +13,15 @@ from typing import Literal
 
 from msgspec import Struct
 
+from .contextevents import (
+    CompactionEnded,
+    CompactionResult,
+    CompactionStarted,
+    CompactReason,
+    EntryAppended,
+    HistoryLoaded,
+    SessionCompacted,
+)
 from .display import LocaleChanged
 from .envelope import Event
 from .hookevents import HookBlocked, HookCompleted, HookTriggered
@@ -47,6 +56,10 @@ __all__ = [
     "BlockStart",
     "BlockType",
     "CallStop",
+    "CompactReason",
+    "CompactionEnded",
+    "CompactionResult",
+    "CompactionStarted",
     "DecisionSource",
     "EntryAppended",
     "Event",
@@ -82,6 +95,7 @@ __all__ = [
     "QueuedInput",
     "RunSettled",
     "SessionCheckpointed",
+    "SessionCompacted",
     "SessionCreated",
     "SessionEnded",
     "SessionInfoChanged",
@@ -312,27 +326,6 @@ class InputWithdrawn(Event, frozen=True, kw_only=True):
 
     type = "input.withdrawn"
     message_ids: tuple[str, ...]
-
-
-class HistoryLoaded(Event, frozen=True, kw_only=True):
-    """The conversation begins with messages of elsewhere, taken as they are (JSON data)."""
-
-    type = "session.history.loaded"
-    history: Json
-
-
-class EntryAppended(Event, frozen=True, kw_only=True):
-    """Context that nobody typed entered the conversation, at its end.
-
-    ``kind`` is ``branch_summary`` or the type that an extension gave it; the model reads it as a
-    user message, a person sees it if ``display``.
-    """
-
-    type = "entry.appended"
-    message_id: str
-    kind: str
-    text: str
-    display: bool = True
 
 
 class QueueUpdated(Event, frozen=True, kw_only=True):

@@ -34,6 +34,7 @@ RecordKind = Literal[
     "custom",
     "custom_message",
     "branch_summary",
+    "compaction",
     "leaf",
     "label",
     "session_info",

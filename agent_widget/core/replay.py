@@ -27,6 +27,7 @@ from .events import (
     MsgTextDelta,
     PermissionDecided,
     QueuedInput,
+    SessionCompacted,
     Todo,
     TodoUpdated,
     ToolCompleted,
@@ -235,6 +236,18 @@ def _summary(data: Data) -> list[Event]:
     return [EntryAppended(message_id=message_id, kind="branch_summary", text=text)]
 
 
+def _compacted(data: Data) -> list[Event]:
+    return [
+        SessionCompacted(
+            compaction_id=data["message_id"],
+            removed_range=tuple(data["removed_range"]),
+            first_kept_message_id=data["first_kept_message_id"],
+            summary=data["summary"],
+            checkpoint_id=data.get("checkpoint_id"),
+        )
+    ]
+
+
 def _ended(data: Data) -> list[Event]:
     calls = (call_failure(call) for call in data["open_calls"])
     return [*end_events(data["reason"], data.get("error"), calls)]
@@ -261,4 +274,5 @@ _MAKERS: Final[Mapping[RecordKind, Callable[[Data], list[Event]]]] = {
     "custom": _custom,
     "custom_message": _custom_message,
     "branch_summary": _summary,
+    "compaction": _compacted,
 }

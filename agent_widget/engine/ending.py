@@ -11,6 +11,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from .commits import HistoryCommits
+from .room import ByHand
 from .runs import Runs
 from .staff import Staff
 from .summaries import Summaries
@@ -46,12 +47,14 @@ class Ending:
         commits: HistoryCommits,
         summaries: Summaries,
         staff: Staff,
+        compaction: ByHand,
     ) -> None:
         self._writer = writer
         self._runs = runs
         self._commits = commits
         self._summaries = summaries
         self._staff = staff
+        self._compaction = compaction
         self._closing: asyncio.Task[None] | None = None
 
     async def close(self, timeout_s: float) -> Receipt:
@@ -84,6 +87,7 @@ class Ending:
 
     async def _close(self) -> None:
         self._summaries.abort()
+        await self._compaction.close()
         await self._runs.close()
         await self._rest()
         self._writer.end()

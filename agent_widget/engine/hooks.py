@@ -137,6 +137,10 @@ class Hooks:
         """The conversation is about to move to that entry of the tree."""
         return await self._run("before_tree", emit, {"target_id": target_id})
 
+    async def before_compaction(self, emit: Emit, reason: str) -> Allowed | Blocked:
+        """The conversation is about to be summarised, because of ``reason``."""
+        return await self._run("before_compaction", emit, {"reason": reason})
+
     # --- inside --------------------------------------------------------------------------------
 
     async def _run(

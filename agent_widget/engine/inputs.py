@@ -29,7 +29,6 @@ from ..core.events import (
     WhileRunning,
 )
 from ..core.ids import Clock, IdSource
-from ..core.messages import Conversation
 from ..policy.input import (
     InputPolicy,
     Origin,
@@ -42,6 +41,7 @@ from ..policy.input import (
     policy_after_run,
 )
 from ..policy.queues import QueueMode, taken
+from ..view.context import context_start
 from ..view.interaction import Interaction
 from ..view.model import SessionView
 from .run import ActiveRun
@@ -270,14 +270,14 @@ class Inputs:
         run: ActiveRun,
         step: int,
         ids: list[str],
-        place: Callable[[Conversation], str | None],
+        place: Callable[[SessionView], str | None],
     ) -> None:
         def make() -> Fact:
             rows = tuple(row for row in self.waiting if row.message_id in ids)
             if not rows or not run.is_live:
                 raise _NothingLeft
             kept = tuple(row.message_id for row in rows)
-            after = place(self._writer.view.chat.messages)
+            after = place(self._writer.view)
             event = InputApplied(
                 message_ids=kept, after_message_id=after, inputs=rows, run_id=run.run_id
             )
@@ -342,7 +342,7 @@ def _note_of(row: QueuedInput) -> dict[str, Any]:
 
 def standing_of(view: SessionView) -> Standing:
     """Where the session stands, as its view says."""
-    is_working = view.is_busy or view.phase == "summarizing"
+    is_working = view.is_busy or view.phase in ("summarizing", "compacting")
     status: Literal["idle", "running", "failed"] = "running" if is_working else "idle"
     if view.phase == "failed" or view.storage.read_only is not None:
         status = "failed"
@@ -362,15 +362,18 @@ def clean_text(text: object) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")  # no lone surrogates in history
 
 
-def _last_message(messages: Conversation) -> str | None:
+def _last_message(view: SessionView) -> str | None:
+    messages = view.chat.messages
     return messages[-1].id if len(messages) else None
 
 
-def _before_last_user(messages: Conversation) -> str | None:
-    for index in range(len(messages) - 1, -1, -1):
+def _before_last_user(view: SessionView) -> str | None:
+    messages, start = view.chat.messages, context_start(view)
+    first = 0 if start is None else start + 1  # what is before a summary, the model does not read
+    for index in range(len(messages) - 1, first - 1, -1):
         if messages[index].role == "user":
             return messages[index - 1].id if index else None
-    return None
+    return messages[start].id if start is not None else None
 
 
 def _queue_updated(rows: Iterable[QueuedInput]) -> QueueUpdated:

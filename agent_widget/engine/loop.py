@@ -62,7 +62,7 @@ async def run_loop(ports: Ports) -> str:
     """
     progress = Progress()
     for step in range(ports.max_steps):
-        answer = await model_step(ports, step, is_nudged=progress.empty_answers > 0)
+        answer = await fitting_step(ports, step, is_nudged=progress.empty_answers > 0)
         if answer is None:
             return "interrupted" if ports.is_stopped() else "completed"
         progress = progress.after_answer(is_empty=answer.is_empty)
@@ -112,6 +112,22 @@ def _outcomes(conversation: Conversation) -> Iterable[CallOutcome]:
     last = conversation.last
     for call in () if last is None else last.tool_calls:
         yield CallOutcome(call.name, call.input, call.state != "done")
+
+
+async def fitting_step(ports: Ports, step: int, *, is_nudged: bool = False) -> Answer | None:
+    """``model_step``, after room was made for its request; once more where that was too long."""
+    room = ports.room
+    if room is None:
+        return await model_step(ports, step, is_nudged=is_nudged)
+    await room.make(ports)
+    while True:
+        try:
+            answer = await model_step(ports, step, is_nudged=is_nudged)
+        except ModelError as error:
+            await room.after_too_long(ports, error)
+        else:
+            room.answered()
+            return answer
 
 
 async def model_step(ports: Ports, step: int, *, is_nudged: bool = False) -> Answer | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -15,28 +15,20 @@ from ..core.errors import ToolFailure
 from ..core.events import Event
 from ..core.ids import Clock, IdSource
 from ..core.messages import Conversation
-from ..core.records import RecordKind
 from ..policy.permission import Decision
 from ..providers.base import Model, ModelRequest, ToolSpec
 from ..tools.base import MainThread
 from ..tools.final import FinalResult
 from ..tools.registry import Registry
 from .approvals import Asking
+from .compaction import Commit
 from .handoff import Handover
 from .hooks import Hooks
 from .late import Leavings
 from .permissions import Permissions
 from .prompt import SystemText
+from .room import Room
 from .spending import RunPurse
-
-
-class Commit(Protocol):
-    """Store a fact, then fold and publish the events that tell it."""
-
-    def __call__(
-        self, kind: RecordKind, data: dict[str, Any], *events: Event
-    ) -> Awaitable[None]: ...
-
 
 MAX_AGENT_RUNS: Final = 16
 """How many runs of sub-agents, at any depth, one run of the session may start."""
@@ -79,10 +71,11 @@ class Ports(Struct, frozen=True):
     ``before_request`` puts waiting input into the conversation of
     a step, ``goes_on`` says whether any is left where the run would end; ``handover`` takes the
     wish that another agent goes on, ``left`` what a cancelled call is still at; ``requested`` is
-    told what is sent to the model; ``agent`` names the agent whose run this is (None: the
-    session's own), ``depth`` counts how deep it is nested, ``agent_runs`` how many there were;
-    ``hooks`` are asked and told; ``relieved`` returns once those who have a right to be awaited
-    are through with the events so far.
+    told what is sent to the model; ``room`` keeps the conversation within the model's window (None:
+    nothing does); ``agent`` names the agent whose run this is (None: the session's own), ``depth``
+    counts how deep it is nested, ``agent_runs`` how many there were; ``hooks`` are asked and told;
+    ``relieved`` returns once those who have a right to be awaited are through with the events so
+    far.
     """
 
     model: Model
@@ -109,6 +102,7 @@ class Ports(Struct, frozen=True):
     final: FinalResult | None
     left: Leavings
     requested: Callable[[str | None, ModelRequest], None]
+    room: Room | None = None
     agent_id: str | None = None
     agent: str | None = None
     depth: int = 0

@@ -28,7 +28,9 @@ from ..store.base import (
 )
 from .artifacts import brought_back, set_aside
 
-HAPPENED: Final[frozenset[RecordKind]] = frozenset({"message", "run_ended", "agent_run", "custom"})
+HAPPENED: Final[frozenset[RecordKind]] = frozenset(
+    {"message", "run_ended", "agent_run", "compaction", "custom"}
+)
 """Kinds of what has already happened when it is written down."""
 
 ATTEMPTS: Final = 2

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ..core.errors import SessionError
+from ..core.events import QueueName
 from ..view.model import ErrorView
 
 Trigger = Literal["send", "retry", "carry_over", "program"]
@@ -61,7 +62,7 @@ class ActiveRun:
         self.run_id = run_id
         self.trigger = trigger
         self.context = context
-        self.first_message = 0  # index of the first message that this run adds
+        self.after_message: str | None = None  # the last message before those that it adds
         self.future: Future[RunResult] = Future()
         self.task: asyncio.Task[None] | None = None
         self.supervisor: asyncio.Task[None] | None = None
@@ -76,3 +77,11 @@ class ActiveRun:
         self.strict: set[str] = set()  # input that may go into this run and into no other
         self.blocked: ErrorView | None = None  # why a budget let no further call through
         self.carries_over = False  # it ended by itself: input that came meanwhile starts another
+
+
+class Sent(Struct, frozen=True):
+    """What became of a message: the run it belongs to, and the queue it waits in (None: said)."""
+
+    run: ActiveRun
+    message_id: str
+    queue: QueueName | None = None

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import contextvars
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import Any, Final
 
 from msgspec import UNSET, Struct, field
@@ -32,9 +33,11 @@ from ..policy.permission import Decision
 from ..policy.stop import stop_step
 from ..tools.base import MainThread
 from ..tools.final import MAX_REPAIRS, REMINDER, FinalResult
+from ..view.context import in_context
 from ..view.model import ErrorView, SessionView
 from .approvals import STOPPED, Approvals, Asking
 from .commits import HistoryCommits
+from .compaction import Compactor
 from .handoff import Handover
 from .hooks import HOOK_BLOCKED, Blocked, Hooks
 from .inputs import Inputs
@@ -44,6 +47,7 @@ from .permissions import Permissions
 from .ports import Ports
 from .prompt import settled
 from .recorder import HERE
+from .room import Room
 from .run import ActiveRun, RunResult, Trigger
 from .spending import BudgetExceeded, RunPurse, Spending
 from .staff import Staff
@@ -77,6 +81,7 @@ class Surroundings(Struct, frozen=True):
     commits: HistoryCommits
     spending: Spending
     final: FinalResult | None
+    compactor: Compactor
     max_steps: int = DEFAULT_MAX_STEPS
     max_seconds: float | None = None
     abandon_s: float = ABANDON_S
@@ -156,7 +161,8 @@ class Runs:
                 run.is_live = False
                 self._rest()
             raise
-        run.first_message = len(self._writer.view.chat.messages)
+        last = self._writer.view.chat.messages.last
+        run.after_message = None if last is None else last.id
         loop = asyncio.get_running_loop()
         run.task = loop.create_task(self._drive(run, self._ports(run, loop)), context=context)
         if (seconds := self._around.max_seconds) is not None:
@@ -186,10 +192,10 @@ class Runs:
         SessionClosed after the end.
         """
         self._writer.require_open()
-        if self._writer.view.phase == "summarizing":
-            raise SessionError("SESSION_BUSY", "A summary is being written.")
         if self.active is not None:
             raise SessionError("SESSION_BUSY", "A run is under way.", advice="Stop it first.")
+        if self._writer.view.phase in ("summarizing", "compacting"):
+            raise SessionError("SESSION_BUSY", "A summary is being written.")
 
     # --- stopping ------------------------------------------------------------------------------
 
@@ -210,6 +216,7 @@ class Runs:
                 case "refuse":
                     raise NotRunning
         self._around.approvals.withdraw()
+        self._around.compactor.abort()
         self._supervise(run, grace_s)
 
     async def close(self) -> None:
@@ -319,7 +326,7 @@ class Runs:
             model=crew.current.model,
             toolset=lambda: around.staff.crew.current.toolbox.active,
             system=settled(crew.current.system),
-            conversation=lambda: writer.view.chat.messages,
+            conversation=lambda: in_context(writer.view),
             emit=emit,
             commit=commit,
             permissions=around.permissions,
@@ -340,6 +347,7 @@ class Runs:
             final=around.final,
             left=Leavings(self.late, run.run_id),
             requested=self.watching.requested,
+            room=Room(around.compactor),
             hooks=around.hooks,
             relieved=writer.bus.relieved,
             agent=None if crew.name == MAIN else crew.name,
@@ -465,8 +473,8 @@ class Runs:
 
     def _result(self, run: ActiveRun, reason: str) -> RunResult:
         view = self._writer.view
-        answers = [m for m in view.chat.messages[run.first_message :] if m.role == "assistant"]
-        text = next((m.text for m in reversed(answers) if m.text), "")
+        added = takewhile(lambda m: m.id != run.after_message, reversed(view.chat.messages))
+        text = next((m.text for m in added if m.role == "assistant" and m.text), "")
         error = view.error if reason == "error" else run.blocked
         final = self._around.final
         output = None if final is None or final.value is UNSET else final.value

@@ -16,12 +16,12 @@ from typing import Any, Final
 
 from ..core.errors import InvalidOptions, SessionError
 from ..core.events import (
+    CompactionResult,
     InputReceived,
     LocaleChanged,
     NoticeDismissed,
     QueueName,
     SessionInfoChanged,
-    SessionReset,
     Todo,
     TodoUpdated,
     TurnError,
@@ -33,6 +33,7 @@ from ..core.messages import Conversation
 from ..core.state import SessionState
 from ..core.transcript import session_name
 from ..policy.budget import Budget
+from ..policy.compaction import Compaction
 from ..policy.events import EventOptions
 from ..policy.permission import Decision
 from ..policy.prompt import PromptSummary
@@ -48,8 +49,9 @@ from .accessors import Accessors
 from .approvals import Approvals, AskUser, Attendant, decision_in_words
 from .bus import HOOK_TIMEOUT_S, EventStream, Hook, Listener
 from .commits import HistoryCommits, OnHistoryCommit
+from .compaction import Compactor
 from .context import Context, appended
-from .crew import Crew, crew_of
+from .crew import crew_of
 from .ending import CLOSE_S, Ending, Receipt
 from .hooks import Hooks
 from .inputcontrol import InputControl
@@ -59,14 +61,15 @@ from .permissions import Permissions
 from .prompt import System, SystemPrompt
 from .recorder import GRACE_S
 from .recovery import Resumption
-from .run import ActiveRun
+from .room import ByHand
+from .run import ActiveRun, Sent
 from .runs import ABANDON_S, DEFAULT_MAX_STEPS, STOP_GRACE_S, NotRunning, Runs, Surroundings
 from .spending import Spending
 from .staff import Staff
 from .subagents import MAIN, Agent
 from .summaries import Summaries
 from .tree import SessionTree
-from .writer import Fact, Writer
+from .writer import Writer
 
 __all__ = ["DEFAULT_MAX_STEPS", "STOP_GRACE_S", "Sent", "Session"]
 
@@ -108,6 +111,7 @@ class Session(Accessors):
         store_grace_s: float = GRACE_S,
         warnings: tuple[str | TurnError, ...] = (),
         hooks: Hooks | None = None,
+        compaction: Compaction | None = None,
     ) -> None:
         given: object = model
         if not isinstance(given, Model):
@@ -134,7 +138,9 @@ class Session(Accessors):
         self._commits = HistoryCommits(on_history_commit, self._tell_commit_failure)
         self._writer.when_lost = self._lost
         self._sending = asyncio.Lock()
-        self.spending = Spending(budget, prices, clock_ms)
+        shortening = compaction or Compaction()
+        self.spending = Spending(budget, prices, clock_ms, shortening.context_window)
+        compactor = Compactor(self._writer, self.spending, self._hooks, new_id, shortening)
         self.runs = Runs(
             Surroundings(
                 writer=self._writer,
@@ -148,6 +154,7 @@ class Session(Accessors):
                 commits=self._commits,
                 spending=self.spending,
                 final=final,
+                compactor=compactor,
                 max_steps=max_steps,
                 max_seconds=max_seconds,
                 abandon_s=abandon_s,
@@ -155,6 +162,9 @@ class Session(Accessors):
             )
         )
         summaries = Summaries(self._writer, self.inputs, self.spending, lambda: self.model)
+        self.compaction = ByHand(
+            compactor, self.runs, self.inputs, lambda: self.model, self._sending
+        )
         self.context = Context(self._writer, self.inputs, self.runs, new_id)
         self.tree = SessionTree(self._writer, self.runs, summaries, new_id, self._hooks)
         resumption = Resumption(
@@ -167,7 +177,9 @@ class Session(Accessors):
             warnings=warnings,
             when_lost=self._lost,
         )
-        self._ending = Ending(self._writer, self.runs, self._commits, summaries, self._staff)
+        self._ending = Ending(
+            self._writer, self.runs, self._commits, summaries, self._staff, self.compaction
+        )
         self._new_id = new_id
 
     # --- what is, readable from any thread ---------------------------------------------------
@@ -347,6 +359,7 @@ class Session(Accessors):
         would end. At rest it waits for the next run. Raises INPUT_BLOCKED after a Stop.
         """
         self._require_open()
+        await self.compaction.wait_for_rest()
         run = self.runs.active
         message_id = await self.inputs.queue(text, queue, "program")
         if run is not None:
@@ -371,14 +384,17 @@ class Session(Accessors):
 
         The request or tool in flight may end by itself within ``grace_s`` and is then cancelled.
         Returns once the Stop is stored, not when the run has ended. A second Stop is answered like
-        the first. Raises SessionError SESSION_NOT_RUNNING when nothing runs.
+        the first. Ends a summary that was asked for, too. Raises SessionError SESSION_NOT_RUNNING
+        when nothing runs.
         """
         self._require_open()
-        await self.runs.stop(grace_s)
+        if self.runs.active is not None or not self.compaction.abort():
+            await self.runs.stop(grace_s)
 
     async def interrupt(self) -> None:
         """Stop without grace; harmless when nothing runs."""
         self._require_open()
+        self.compaction.abort()
         if self.runs.active is not None:
             with contextlib.suppress(NotRunning):  # it has just ended
                 await self.runs.stop(0.0)
@@ -388,6 +404,16 @@ class Session(Accessors):
         await self.interrupt()
         await self.wait_for_idle()
 
+    async def compact(self, instructions: str | None = None) -> CompactionResult:
+        """Stop what runs and put a summary in the place of the earlier part of the conversation.
+
+        The model reads the summary, which attends to ``instructions``; people still see all of it.
+        Raises SessionError ``compaction.already_compacted``, ``.nothing_to_compact``,
+        ``.cancelled`` (Stop, ``compaction.abort()`` or a hook) or ``.summarization_failed``, and
+        ``budget_exceeded``: then nothing has changed but the run.
+        """
+        return await self.compaction.make(instructions)
+
     async def reset(self) -> None:
         """Start over with an empty conversation. Raises SESSION_BUSY while a run is under way.
 
@@ -395,19 +421,7 @@ class Session(Accessors):
         """
         async with self._sending:
             self._require_open()
-            self.runs.require_rest()
-            crew, before = self._staff.crew.handed_to(MAIN), self._staff.crew
-
-            def make() -> Fact:
-                self.runs.require_rest()
-                changed = crew.changes_since(before)
-                if (default := crew.current.while_running) != self.inputs.policy.agent:
-                    changed = [self.inputs.with_agent_default(default), *changed]
-                told = (SessionReset(), *self.inputs.taken_back(), *changed)
-                return {"entry_id": None, "crew": crew.stored}, told
-
-            await self._writer.commit_made("leaf", make)
-            self._staff.crew = crew
+            await self.tree.start_over(self.inputs, self._staff)
             self.permissions.forget_session_rules()
 
     async def rename(self, name: str) -> None:
@@ -445,7 +459,8 @@ class Session(Accessors):
 
         Unknown names are ignored. What the model sees and what can run change together.
         """
-        await self._change_tools(lambda crew: crew.choosing(names))
+        self._require_open()
+        await self._staff.change("tools_change", lambda crew: crew.choosing(names))
 
     async def refresh_tools(self, tools: Registry) -> None:
         """Make ``tools`` all that the session has, from the model's next step on.
@@ -453,7 +468,8 @@ class Session(Accessors):
         New ones are active, what was switched off stays off.
         """
         own = register([*tools, *self._control])
-        await self._change_tools(lambda crew: crew.refreshed(own))
+        self._require_open()
+        await self._staff.change("tools_change", lambda crew: crew.refreshed(own))
         for text in tools.warnings:
             self._writer.emit(notice("setup", "setup", text))
 
@@ -476,10 +492,6 @@ class Session(Accessors):
             self._writer.emit(LocaleChanged(locale=found))
 
     # --- inside --------------------------------------------------------------------------------
-
-    async def _change_tools(self, change: Callable[[Crew], Crew]) -> None:
-        self._require_open()
-        await self._staff.change("tools_change", change)
 
     def _require_open(self) -> None:
         self._writer.require_open()

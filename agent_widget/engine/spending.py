@@ -76,12 +76,19 @@ class Spending:
     ``advice`` is the way out of a budget that is used up, where it is not the usual one.
     """
 
-    def __init__(self, budget: Budget | None, prices: PriceList | None, clock_ms: Clock) -> None:
+    def __init__(
+        self,
+        budget: Budget | None,
+        prices: PriceList | None,
+        clock_ms: Clock,
+        context_window: int | None = None,
+    ) -> None:
         self.budget = budget
         self.advice: str | None = None
         self.ledger = Ledger()
         self._prices = prices or PriceList()
         self._clock_ms = clock_ms
+        self._window = context_window
         self._under_way: list[Reservation] = []
         self._ended = asyncio.Event()
 
@@ -148,6 +155,7 @@ class Spending:
             look_up()
         else:  # the list is slow at first: off the loop
             await asyncio.to_thread(look_up)
+        call.context_window = self._window or call.context_window
 
 
 class _Reserved(Reservation, frozen=True, kw_only=True):
@@ -162,7 +170,11 @@ class RunPurse(Struct):
 
     @asynccontextmanager
     async def call(
-        self, model: Model, agent_id: str | None, emit: Callable[[Event], None]
+        self,
+        model: Model,
+        agent_id: str | None,
+        emit: Callable[[Event], None],
+        purpose: str | None = None,
     ) -> AsyncIterator[CountedCall]:
         """Around one model call, from the gate to its count. Raises BudgetExceeded."""
         warning = await self.spending.admit(is_warned=self.is_warned)
@@ -171,7 +183,7 @@ class RunPurse(Struct):
             text = f"{warning.message} {warning.advice}"
             emit(notice(NOTICE_SCOPE, NOTICE_SCOPE, text))
         reservation = self.spending.begin()
-        counted = CountedCall()
+        counted = CountedCall(purpose)
         try:
             yield counted
         finally:

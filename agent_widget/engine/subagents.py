@@ -254,6 +254,7 @@ class _NestedRun:
             toolset=lambda: toolset,
             system=agent.system,
             conversation=self._conversation,
+            room=None,
             emit=self._emit,
             commit=self._commit,
             max_steps=agent.max_steps,

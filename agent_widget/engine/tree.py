@@ -20,6 +20,7 @@ from ..core.events import (
     EntryAppended,
     InputReceived,
     SessionCheckpointed,
+    SessionReset,
     SessionRestored,
     TreeNavigated,
     notice,
@@ -35,9 +36,11 @@ from ..view.model import Branch, SessionView
 from ..view.project import project
 from .artifacts import set_aside
 from .hooks import Blocked, Hooks
-from .inputs import clean_text
+from .inputs import Inputs, clean_text
 from .run import ActiveRun
 from .runs import Place, Runs
+from .staff import Staff
+from .subagents import MAIN
 from .summaries import Summaries
 from .writer import Fact, Writer
 
@@ -258,6 +261,22 @@ class SessionTree:
         self._writer.emit(notice("session", "forked", text))
         return session_id
 
+    async def start_over(self, inputs: Inputs, staff: Staff) -> None:
+        """Begin an empty conversation: nothing waits, and the session's own agent answers."""
+        self._runs.require_rest()
+        crew, before = staff.crew.handed_to(MAIN), staff.crew
+
+        def make() -> Fact:
+            self._runs.require_rest()
+            changed = crew.changes_since(before)
+            if (default := crew.current.while_running) != inputs.policy.agent:
+                changed = [inputs.with_agent_default(default), *changed]
+            told = (SessionReset(), *inputs.taken_back(), *changed)
+            return {"entry_id": None, "crew": crew.stored}, told
+
+        await self._writer.commit_made("leaf", make)
+        staff.crew = crew
+
     # --- inside --------------------------------------------------------------------------------
 
     async def _go(self, journal: Journal, leaf: str | None, summary: str | None = None) -> None:
@@ -292,6 +311,7 @@ class SessionTree:
             steered=path.steered,
             branches=path.branches,
             notes=path.notes,
+            usage=self._writer.view.usage.with_context_of(path.usage),
         )
 
 

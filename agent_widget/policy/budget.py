@@ -1,7 +1,7 @@
 """What a session may spend and a run may take, and what happens when it is reached.
 
-Asked before each model call of a session: the answer's, a retry's, a sub-agent's. Compactions and
-summaries are counted but not asked for (K28). Source: SDK document, ``budget``.
+Asked before each model call of a session: the answer's, a retry's, a sub-agent's, a compaction's.
+Summaries of branches are counted but not asked for (K28). Source: SDK document, ``budget``.
 """
 
 from __future__ import annotations

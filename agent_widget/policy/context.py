@@ -84,6 +84,8 @@ def _entries_of(record: Record) -> list[ContextEntry]:
         return [ContextEntry(role="user", chars=len(data["content"]))]
     if record.kind == "branch_summary":
         return [ContextEntry(role="user", chars=len(data["summary"]))]
+    if record.kind == "compaction":
+        return [ContextEntry(role="compaction", chars=len(data["summary"]))]
     if record.kind not in ("run_admitted", "message") or "agent_id" in data:
         return []
     if data.get("role") == "tool_result":

@@ -32,6 +32,7 @@ HookEvent = Literal[
     "before_tool",
     "after_tool",
     "before_tree",
+    "before_compaction",
 ]
 EVENTS: Final[tuple[HookEvent, ...]] = get_args(HookEvent)
 

@@ -31,7 +31,7 @@ class LoopLimits(Struct, frozen=True, kw_only=True):
 
     failing_calls: int = 5
     nudges: int = 3
-    compactions: int = 2
+    compactions: int = 1
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -111,7 +111,7 @@ class Progress(Struct, frozen=True):
         if self.too_long > limits.compactions:
             return Stuck(
                 "too_long",
-                f"The prompt is still too long after {limits.compactions} compactions.",
+                f"The prompt is still too long after {_times(limits.compactions)}.",
                 "Start a new session, shorten the last message, or take fewer tools or a model "
                 "with a larger window.",
             )
@@ -126,3 +126,7 @@ class Progress(Struct, frozen=True):
             return replace(self, _done=self._done | {key}, _failures={})
         failures = {other: count for other, count in self._failures.items() if other != key}
         return replace(self, _failures=failures)
+
+
+def _times(compactions: int) -> str:
+    return "a compaction" if compactions == 1 else f"{compactions} compactions"

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from ..core.errors import ErrorCode, InvalidOptions, ModelError
 from ._defaults import KEY_VARIABLE
+from ._overflow import is_too_long
 from ._secret import Grant
 
 MAX_MESSAGE_CHARS: Final = 500
@@ -140,6 +141,10 @@ def status_error(
     code: ErrorCode = "bad_request"
     retryable = False
     advice: str | None
+    if is_too_long(status, reply.code, reply.message):
+        message = f"{host} refused the prompt as too long ({reply.mark}){said}"
+        advice = "Summarise the conversation with compact(), or start a new one."
+        return ModelError(code, message, advice=advice, status=status, is_too_long=True)
     if status in (401, 403):
         code = "chat_disabled"
         message = f"{host} refused the key ({reply.mark}){said}"

@@ -10,6 +10,8 @@ from typing import Final, assert_never
 
 from ..core.errors import InvalidOptions, ModelError
 from ..core.messages import Conversation
+from ..policy.compaction import SYSTEM as SUMMARISER
+from ._offline_digest import digest_of
 from ._offline_report import report_on
 from ._offline_script import Call, Count, Fail, Say, Step, Think, script_for
 from ._parts import json_text
@@ -84,6 +86,8 @@ class OfflineModel:
 
 def _script(request: ModelRequest) -> tuple[Step, ...]:
     last = request.messages.last
+    if request.system == SUMMARISER:
+        return (Say(digest_of(_last_user_text(request.messages))),)
     if last is not None and last.role == "assistant" and last.tool_calls:
         return (Say(report_on(last.tool_calls)),)
     tools = {tool.name for tool in request.tools}

@@ -24,6 +24,7 @@ from ..engine.subagents import Agent, agent_tools
 from ..extend.mcp import McpServers, all_servers, given_servers
 from ..extend.trust import TrustWarning
 from ..policy.budget import Budget, RunLimits, budget_option, check_price
+from ..policy.compaction import Compaction, compaction_option
 from ..policy.hooks import Hook
 from ..policy.prompt import ApplicationPrompt
 from ..policy.strangers import unmatched_rules
@@ -77,6 +78,7 @@ class ChatOptions(TypedDict, total=False):
     messages: Sequence[Mapping[str, Any]]
     output_type: object
     budget: Budget | Mapping[str, Any] | None
+    compaction: Compaction | Mapping[str, Any] | bool | None
     prices: Mapping[str, TokenPrices | Mapping[str, object]] | None
     bare: bool  # no tool and no text but those that are given
 
@@ -147,6 +149,7 @@ class Assembly:
             input_control=options.get("input_control", False),
             output_type=options.get("output_type"),
             budget=budget,
+            compaction=compaction_option(options.get("compaction")),
             prices=prices,
             store_grace_s=options.get("store_grace_s", GRACE_S),
             warnings=(

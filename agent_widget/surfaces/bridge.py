@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol, get_args
 
 from ..core.errors import SessionError
 from ..core.events import (
+    CompactionEnded,
     Event,
     LocaleChanged,
     ModelChanged,
@@ -42,6 +43,7 @@ from ..view.schema import TRAIT_BYTES, history_to_wire, view_to_wire
 
 MAX_FPS: Final = 30
 BOUNDARIES: Final = (
+    CompactionEnded,
     PermissionRequested,
     PermissionDecided,
     ToolAnswered,
@@ -107,6 +109,7 @@ class Bridge:
             "stop": self._stop,
             "retry": self._retry,
             "reset": self._reset,
+            "compact": self._compact,
             "decide": self._decide,
             "dismiss": self._dismiss,
             "edit": self._edit,
@@ -258,6 +261,10 @@ class Bridge:
 
     async def _reset(self, _content: Content) -> None:
         await self._session.reset()
+
+    async def _compact(self, content: Content) -> None:
+        instructions = content.get("instructions")
+        await self._session.compact(str(instructions) if instructions else None)
 
     async def _decide(self, content: Content) -> None:
         reason = content.get("reason")

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, Protocol, TypeVar
 
 from ..core.errors import SessionError
-from ..core.events import QueueName
+from ..core.events import CompactionResult, QueueName
 from ..core.ids import TimeOrderedIds
 from ..engine.run import ActiveRun, RunResult
 from ..engine.runtime import EngineThread, engine_thread
@@ -99,11 +99,7 @@ class Driver:
     def command(self, work: Callable[[], Any]) -> Any:
         """Run ``work()`` on the engine's loop and wait for its answer, which needs no click."""
         if self.engine.is_current:
-            raise SessionError(
-                "wrong_thread",
-                "This was called on the engine's own thread, which it would block.",
-                advice="In an async tool, await the session's method instead.",
-            )
+            raise _wrong_thread()
         return self.engine.submit(work).result(COMMAND_TIMEOUT_S)
 
     async def call(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
@@ -116,6 +112,13 @@ class Driver:
         """Put a message of code into a queue of the session; returns its id."""
         message_id: str = self.command(lambda: self.session.enqueue(text, queue))
         return message_id
+
+    def compact(self, instructions: str | None) -> CompactionResult:
+        """Summarise the conversation and wait for that; an interrupt ends it."""
+        if self.engine.is_current:
+            raise _wrong_thread()
+        future = self.engine.submit(lambda: self.session.compact(instructions))
+        return wait_blocking(future, main=self.main, on_interrupt=self._interrupted, tap=self.tap)
 
     def stop(self) -> None:
         with contextlib.suppress(SessionError):  # nothing runs: fine
@@ -172,3 +175,11 @@ class Driver:
 def clock_ms() -> int:
     """Milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
+
+
+def _wrong_thread() -> SessionError:
+    return SessionError(
+        "wrong_thread",
+        "This was called on the engine's own thread, which it would block.",
+        advice="In an async tool, await the session's method instead.",
+    )

@@ -11,7 +11,7 @@ from typing import Final
 
 from ..core.messages import Message, TextPart, ToolPart
 from ..view.locale.words import Words
-from ..view.model import SessionView
+from ..view.model import NoteView, SessionView
 
 MAX_CHARS: Final = 20_000
 """Bound of each form: it is saved with the notebook at every display."""
@@ -46,12 +46,17 @@ def _words(words: Words, key: str, **params: object) -> str:
     return words.text("export", key, **params)
 
 
-def _last(view: SessionView, words: Words, write: Callable[[Message, Words], str]) -> list[str]:
+def _last(
+    view: SessionView, words: Words, write: Callable[[str, Message, Words], str]
+) -> list[str]:
     """The last messages as ``write`` puts them, within a size that a notebook can carry."""
     written: list[str] = []
     left = MAX_CHARS
     for message in reversed(view.chat.messages):
-        text = write(message, words)
+        note = view.notes.get(message.id)
+        if note is not None and not note.is_shown:
+            continue
+        text = write(_author(message, note, words), message, words)
         left -= len(text)
         if left < 0 and written:
             break
@@ -59,8 +64,11 @@ def _last(view: SessionView, words: Words, write: Callable[[Message, Words], str
     return written[::-1]
 
 
-def _author(message: Message, words: Words) -> str:
-    name = _words(words, "you") if message.role == "user" else _words(words, "agent")
+def _author(message: Message, note: NoteView | None, words: Words) -> str:
+    if note is not None:
+        name = _words(words, "note")
+    else:
+        name = _words(words, "you") if message.role == "user" else _words(words, "agent")
     return _words(words, "said", author=name)
 
 
@@ -75,17 +83,17 @@ def _lines(message: Message, words: Words) -> list[str]:
     return lines
 
 
-def _message_as_text(message: Message, words: Words) -> str:
-    return f"{_author(message, words)} " + "\n".join(_lines(message, words))
+def _message_as_text(author: str, message: Message, words: Words) -> str:
+    return f"{author} " + "\n".join(_lines(message, words))
 
 
-def _message_as_markdown(message: Message, words: Words) -> str:
-    return f"**{_author(message, words)}** " + "\n\n".join(_lines(message, words))
+def _message_as_markdown(author: str, message: Message, words: Words) -> str:
+    return f"**{author}** " + "\n\n".join(_lines(message, words))
 
 
-def _message_as_html(message: Message, words: Words) -> str:
+def _message_as_html(author: str, message: Message, words: Words) -> str:
     body = "".join(
         f'<p dir="auto" style="white-space:pre-wrap">{escape(line)}</p>'
         for line in _lines(message, words)
     )
-    return f"<div><strong>{escape(_author(message, words))}</strong>{body}</div>"
+    return f"<div><strong>{escape(author)}</strong>{body}</div>"

@@ -22,6 +22,7 @@ from msgspec import Struct, field
 
 from ..core.errors import SessionError
 from ..core.events import (
+    CompactionResult,
     Event,
     InputApplied,
     InputReceived,
@@ -111,6 +112,10 @@ class ChatSession:
     async def interrupt(self) -> None:
         """End the run under way, if there is one; text stays, the session is usable."""
         await self.call(lambda session: session.interrupt())
+
+    async def compact(self, instructions: str | None = None) -> CompactionResult:
+        """Stop what runs and summarise what was said earlier, as ``Session.compact`` does."""
+        return await self.call(lambda session: session.compact(instructions))
 
     async def idle(self) -> None:
         """Return once nothing runs and nothing follows from what ran."""

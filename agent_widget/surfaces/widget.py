@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, Self
 import traitlets
 
 from ..core.errors import InvalidOptions
-from ..core.events import WhileRunning
+from ..core.events import CompactionResult, WhileRunning
 from ..core.messages import Conversation
 from ..core.state import SessionState
 from ..engine.approvals import AskUser
@@ -31,6 +31,7 @@ from ..engine.session import DEFAULT_MAX_STEPS, Session
 from ..engine.subagents import Agent
 from ..extend.trust import TrustWarning
 from ..policy.budget import Budget
+from ..policy.compaction import Compaction
 from ..policy.hooks import Hook
 from ..policy.prompt import ApplicationPrompt
 from ..providers.base import Model
@@ -92,6 +93,9 @@ class AgentWidget(EmbeddableWidget):
     ``on_exceeded``; ``prices`` are those of models that are in no list, per million tokens:
     ``{"my-model": {"input_mtok": 0.25, "output_mtok": 2}}``.
 
+    ``compaction`` says when a long conversation is summarised by itself: a ``Compaction``, a
+    mapping of its fields, or False for never.
+
     ``hooks`` are hooks of code (``python_hook``) beside those of your settings; those of the
     project run only with ``trust_project_hooks``: True, or the fingerprint of the warning that
     ``on_warning`` gets (else it is a notice), which holds for exactly that content.
@@ -144,6 +148,7 @@ class AgentWidget(EmbeddableWidget):
         while_running: WhileRunning | None = None,
         input_control: bool = False,
         budget: Budget | Mapping[str, Any] | None = None,
+        compaction: Compaction | Mapping[str, Any] | bool | None = None,
         prices: Mapping[str, TokenPrices | Mapping[str, object]] | None = None,
         hooks: Iterable[Hook] = (),
         mcp_servers: Mapping[str, Mapping[str, Any]] | Literal[False] | None = None,
@@ -184,6 +189,7 @@ class AgentWidget(EmbeddableWidget):
             "while_running": while_running,
             "input_control": input_control,
             "budget": budget,
+            "compaction": compaction,
             "prices": prices,
             "hooks": hooks,
             "mcp_servers": mcp_servers,
@@ -267,6 +273,15 @@ class AgentWidget(EmbeddableWidget):
         Raises SessionError ``session_in_use``, which says who has it.
         """
         self._driver.command(self.session.take_over)
+
+    def compact(self, instructions: str | None = None) -> CompactionResult:
+        """Stop what runs, then let the model read a summary in place of what was said earlier.
+
+        Nothing is lost: the whole conversation stays stored and shown. ``instructions`` say what
+        the summary must attend to. Raises SessionError ``compaction.nothing_to_compact`` and the
+        others that ``Session.compact`` names: then the conversation is as it was.
+        """
+        return self._driver.compact(instructions)
 
     def stop(self) -> None:
         """Stop the run under way; harmless when nothing runs. Text so far stays."""

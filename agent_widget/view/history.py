@@ -35,7 +35,7 @@ def view_of(journal: Journal, leaf: str | None) -> SessionView:
         revision=interaction["revision"],
         input=waiting,
         name=journal.name,
-        usage=_usage(journal.usage),
+        usage=_context_of(_usage(journal.usage), path),
         branches=branches_of(journal, path),
     )
 
@@ -67,6 +67,17 @@ def _usage(calls: Sequence[Mapping[str, Any]]) -> UsageView:
             call.get("currency"),
             call.get("uncached_cost"),
         )
-        if "agent_id" not in call and "purpose" not in call:
-            usage = usage.in_context(call.get("context_window"))
+    return usage
+
+
+def _context_of(usage: UsageView, path: Sequence[Record]) -> UsageView:
+    """``usage`` with what the context of the path holds: other paths have contexts of their own."""
+    is_compacted = False
+    for record in reversed(path):
+        is_compacted = is_compacted or record.kind == "compaction"
+        counted = record.data.get("usage")
+        if record.kind == "message" and counted is not None and "agent_id" not in record.data:
+            window = record.data.get("context_window")
+            tokens = None if is_compacted or window is None else sum(counted.values())
+            return replace(usage, context_tokens=tokens, context_window=window)
     return usage

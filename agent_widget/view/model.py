@@ -95,7 +95,8 @@ class UsageView(Struct, frozen=True):
     have cost without a cache; None once that is not known of one of them, or when they are paid
     in several currencies. ``context_tokens`` of
     ``context_window`` are in use after the last call of the session's own agent, where its window
-    is known; ``last`` are the four kinds of the last call.
+    is known, and not known after a compaction until the next one; ``last`` are the four kinds of
+    the last call.
     """
 
     input_tokens: int = 0
@@ -123,6 +124,12 @@ class UsageView(Struct, frozen=True):
         if window is None:
             return replace(self, context_tokens=None, context_window=None)
         return replace(self, context_tokens=sum(self.last), context_window=window)
+
+    def with_context_of(self, other: UsageView) -> UsageView:
+        """This, with the context that ``other`` tells of."""
+        return replace(
+            self, context_tokens=other.context_tokens, context_window=other.context_window
+        )
 
     def plus(
         self,
@@ -266,6 +273,7 @@ class SessionView(Struct, frozen=True):
     blocks of the newest answer begin, of the main agent (None) and of each sub-agent. ``is_spent``
     says that the budget let no further call through; ``locale`` is the language in which it is
     shown, once one was chosen; the view itself is English. ``servers`` maps names of MCP servers.
+    With ``is_compacting_at_rest`` the phase ``compacting`` is no part of a run: a person asked.
     """
 
     session_id: str = ""
@@ -298,6 +306,7 @@ class SessionView(Struct, frozen=True):
     is_spent: bool = False
     locale: str | None = None
     servers: Mapping[str, ServerView] = field(default_factory=dict)
+    is_compacting_at_rest: bool = False
 
     @property
     def connection(self) -> Literal["none", "open", "retrying", "closed"]:
@@ -310,7 +319,8 @@ class SessionView(Struct, frozen=True):
 
     @property
     def is_busy(self) -> bool:
-        return self.phase in BUSY_PHASES
+        """A run is under way."""
+        return self.phase in BUSY_PHASES and not self.is_compacting_at_rest
 
     @property
     def is_idle(self) -> bool:
@@ -338,7 +348,7 @@ class SessionView(Struct, frozen=True):
 
     @property
     def can_stop(self) -> bool:
-        return self.is_busy and not self.stopping
+        return (self.is_busy or self.is_compacting_at_rest) and not self.stopping
 
     @property
     def can_retry(self) -> bool:
@@ -346,7 +356,7 @@ class SessionView(Struct, frozen=True):
         if (
             self.is_busy
             or self.is_spent
-            or self.phase in ("closed", "failed")
+            or self.phase in ("compacting", "closed", "failed")
             or not len(self.chat.messages)
         ):
             return False

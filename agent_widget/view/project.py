@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from ..core.errors import SessionError
 from ..core.events import (
     BlockStart,
+    CompactionEnded,
+    CompactionStarted,
     EntryAppended,
     Event,
     EventsDropped,
@@ -34,6 +36,7 @@ from ..core.events import (
     QueueUpdated,
     RunSettled,
     SessionCheckpointed,
+    SessionCompacted,
     SessionCreated,
     SessionEnded,
     SessionInfoChanged,
@@ -60,6 +63,7 @@ from ..core.state import SessionState
 from ..core.wire import messages_from_wire
 from .blocks import with_block, without_block
 from .callrows import CALL_ROWS, asked_to_stop, in_phase
+from .context import with_compaction
 from .model import (
     MAX_NOTICES,
     AgentView,
@@ -150,6 +154,7 @@ def _with_chat(view: SessionView, chat: SessionState) -> SessionView:
         view.is_spent,
         view.locale,
         view.servers,
+        view.is_compacting_at_rest,
     )
 
 
@@ -179,6 +184,7 @@ def _reset(view: SessionView, _event: SessionReset) -> SessionView:
         notes={},
         agents={},
         blocks={},
+        usage=view.usage.in_context(None),
     )
 
 
@@ -374,6 +380,18 @@ def _marks_after(view: SessionView, reason: str) -> Mapping[str, Mark]:
     return view.marks if last.role == "user" else {**view.marks, last.id: mark}
 
 
+def _compaction_started(view: SessionView, event: CompactionStarted) -> SessionView:
+    return replace(view, phase="compacting", is_compacting_at_rest=event.reason == "manual")
+
+
+def _compaction_ended(view: SessionView, event: CompactionEnded) -> SessionView:
+    view = replace(view, is_compacting_at_rest=False)
+    if view.phase != "compacting":  # a Stop came meanwhile
+        return view
+    at_rest: Phase = "error" if view.chat.status == "error" else "idle"
+    return replace(view, phase=at_rest if event.reason == "manual" else "preparing")
+
+
 # --- messages ---------------------------------------------------------------------------------
 
 
@@ -422,6 +440,9 @@ _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     TurnCompleted: _run_end,
     TurnAborted: _run_end,
     EventsDropped: _events_dropped,
+    CompactionStarted: _compaction_started,
+    CompactionEnded: _compaction_ended,
+    SessionCompacted: with_compaction,
     BlockStart: _block_start,
     MsgRetracted: without_block,
     UsageUpdated: _usage,

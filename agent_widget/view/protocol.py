@@ -23,6 +23,7 @@ CommandName = Literal[
     "stop",
     "retry",
     "reset",
+    "compact",
     "decide",
     "dismiss",
     "edit",

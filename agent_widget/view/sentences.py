@@ -10,6 +10,8 @@ from ..core.events import (
     AgentCompleted,
     AgentProgress,
     AgentSpawned,
+    CompactionEnded,
+    CompactionStarted,
     EntryAppended,
     Event,
     EventsDropped,
@@ -36,6 +38,7 @@ from ..core.events import (
     PermissionRequested,
     PhaseChanged,
     SessionCheckpointed,
+    SessionCompacted,
     SessionCreated,
     SessionEnded,
     SessionInfoChanged,
@@ -214,6 +217,30 @@ def _history(_event: HistoryLoaded) -> Said:
 
 def _entry(event: EntryAppended) -> Said:
     return said("entry", kind=quoted(event.kind), text=quoted(event.text))
+
+
+def _compacting(event: CompactionStarted) -> Said:
+    return said(
+        {
+            "manual": "compacting",
+            "threshold": "compacting.threshold",
+            "overflow": "compacting.overflow",
+        }[event.reason]
+    )
+
+
+def _compacted(event: SessionCompacted) -> Said:
+    first, last = (*event.removed_range, 0, 0)[:2]
+    return said("compacted", messages=said("messages", count=max(0, last - first + 1)))
+
+
+def _compaction_ended(event: CompactionEnded) -> Said:
+    if event.aborted:
+        return said("compaction.aborted")
+    if event.result is None:
+        return said("compaction.failed", because=_because(event.error_message))
+    before, after = event.result.tokens_before, event.result.tokens_after
+    return said("compaction.done", after=after, before=before)
 
 
 def _policy(event: InputPolicyChanged) -> Said:
@@ -397,6 +424,9 @@ SENTENCES: Final[Mapping[type[Event], Callable[[Any], Said | str]]] = {
     NoticeDismissed: _dismissed,
     MsgRetracted: _retracted,
     UsageUpdated: _usage,
+    CompactionStarted: _compacting,
+    SessionCompacted: _compacted,
+    CompactionEnded: _compaction_ended,
     HookTriggered: _hook,
     HookCompleted: _hook_done,
     HookBlocked: _hook_blocked,

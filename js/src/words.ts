@@ -65,7 +65,8 @@ export const QUEUES: readonly Queue[] = ["steering", "follow_up"];
 export function statusInWords(t: Words, view: SessionView): string {
   const { phase, status } = view;
   const running = status === "streaming";
-  const told = phase !== "idle" && (running || phase === "closed") && t.known(`phase.${phase}`);
+  const beside = phase === "closed" || phase === "compacting";
+  const told = phase !== "idle" && (running || beside) && t.known(`phase.${phase}`);
   if (told) return told;
   if (running) return t("phase.streaming");
   return t(status === "error" || phase === "failed" ? "phase.failed" : "phase.idle");

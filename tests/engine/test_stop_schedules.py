@@ -12,10 +12,11 @@ from typing import Any, Final
 import pytest
 
 from agent_widget import tool
-from agent_widget.core.errors import SessionError
+from agent_widget.core.errors import ModelError, SessionError
 from agent_widget.core.events import Event, InputApplied, InputReceived, ToolStarted
 from agent_widget.core.messages import Conversation, ToolPart
 from agent_widget.engine.subagents import Agent
+from agent_widget.policy.compaction import SYSTEM as SUMMARISER
 from agent_widget.providers.base import ModelRequest
 from agent_widget.testing.doubles import Gate, ScriptedModel, ScriptItem, call, text
 from agent_widget.tools import FunctionTool, TextBlock, ToolOutput
@@ -56,7 +57,9 @@ STATES: Final[dict[str, tuple[list[str], Callable[[Event], bool]]]] = {
     "between steps": (["quick"], of_type("tool.completed")),
     "steering": (["quick"], lambda event: isinstance(event, InputApplied)),
     "queue": (["quick"], follow_up_said),
+    "compaction": (["quick", "full"], of_type("compaction.started")),
 }
+TOO_LONG: Final = ModelError("bad_request", "The prompt is too long.", is_too_long=True)
 WAYS: Final = ("stop", "interrupt", "stop, interrupt", "interrupt, interrupt", "stop, stop")
 
 
@@ -76,8 +79,12 @@ class Scene:
             return [text("fine")]
         if first.text.startswith("help "):  # it is the task of a helper
             return self._doing([first.text.removeprefix("help ")])
+        if request.system == SUMMARISER:
+            return [text("so "), self.gate]
         if last.text == "begin":
             return self._doing(self._plan)
+        if "full" in self._plan:
+            return [call("quick") if len(request.messages) == 2 else TOO_LONG]
         return [text("more ")] if last.role == "user" else [text("half "), self.gate]
 
     def _doing(self, plan: list[str]) -> list[ScriptItem]:
@@ -89,7 +96,7 @@ class Scene:
                 items += [text("one "), text("two "), self.gate]
             elif what.startswith("help "):
                 items.append(call("delegate_to_helper", {"task": what}))
-            else:
+            elif what != "full":
                 items.append(call(what))
         return items
 

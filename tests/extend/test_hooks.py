@@ -161,6 +161,7 @@ async def everything_happens(hooks: Hooks) -> list[Event]:
     await hooks.before_tool(emit, CALL)
     await hooks.after_tool(emit, CALL, output="", is_error=False)
     await hooks.before_tree(emit, None)
+    await hooks.before_compaction(emit, "manual")
     await hooks.after_run(emit, reason="completed", text="hi")
     await hooks.session_end(emit)
     return heard

@@ -35,6 +35,8 @@ from agent_widget.core.events import (
 from agent_widget.core.journal import Journal
 from agent_widget.engine.permissions import Permissions
 from agent_widget.engine.session import Session
+from agent_widget.policy.compaction import SYSTEM as SUMMARISER
+from agent_widget.policy.compaction import Compaction
 from agent_widget.policy.input import PolicyChange
 from agent_widget.policy.options import permission_options
 from agent_widget.policy.permission import Decision, Question
@@ -45,11 +47,12 @@ from agent_widget.surfaces.kernel.scriptthread import ScriptMainThread
 from agent_widget.surfaces.paths import DiskPaths
 from agent_widget.testing.doubles import call, end
 from agent_widget.tools import FunctionTool, TextBlock, ToolContext, ToolOutput, register
+from agent_widget.view.context import context_start
 from agent_widget.view.history import view_of
 from agent_widget.view.model import SessionView
 
 OWNER = Owner(1, "test", "one")
-KINDS = ("text", "text", "empty", "look", "change", "both", "linger", "fail", "cut")
+KINDS = ("text", "empty", "look", "change", "both", "linger", "fail", "cut", "too_long")
 FOLDED = (
     "chat",
     "phase",
@@ -62,6 +65,7 @@ FOLDED = (
     "marks",
     "steered",
     "branches",
+    "notes",
     "usage",
 )
 """What of a view at rest is the fold of its records; the rest is of this process."""
@@ -193,6 +197,7 @@ class SessionMachine(RuleBasedStateMachine):
             permissions=Permissions(permission_options(None), DiskPaths()),
             attendant=Person(),
             max_steps=4,
+            compaction=Compaction(keep_tokens=20),
         )
         self.session_id = self.session.session_id
         self.seq = -1
@@ -255,9 +260,13 @@ class SessionMachine(RuleBasedStateMachine):
     def requested(self, request: ModelRequest) -> None:
         view = self.session.view
         assert self.session.run_id not in self.stopped  # I7
+        if request.system == SUMMARISER:
+            assert view.is_compacting
+            return
         ids = [message.id for message in request.messages]
         assert len(ids) == len({*ids})
-        assert view.steered <= {*ids}  # I3
+        summarised = view.chat.messages[: context_start(view) or 0]
+        assert view.steered <= {*ids, *(message.id for message in summarised)}  # I3
         waiting = [row for row in view.input.waiting if row.message_id in ids]
         assert waiting == []  # I4
         for message in request.messages[:-1]:
@@ -348,7 +357,9 @@ class SessionMachine(RuleBasedStateMachine):
         asked = [call(name, id=f"call-{next(self.numbers)}") for name in calls]
 
         async def give() -> None:
-            if kind == "fail":
+            if kind == "too_long":
+                pending.set_exception(ModelError("bad_request", "too long", is_too_long=True))
+            elif kind == "fail":
                 pending.set_exception(ModelError("network", "the stream broke"))
             elif kind == "cut":
                 pending.set_result(words)
@@ -377,6 +388,37 @@ class SessionMachine(RuleBasedStateMachine):
         if self.model.pending is not None:
             self.answer(kind="linger")
             self.command(self.session.stop(0.0))
+
+    @rule(outcome=st.sampled_from(["summary", "summary", "fail", "stop", "abort", "crash"]))
+    def compact(self, outcome: str) -> None:
+        before = [message.id for message in self.session.messages]
+
+        async def begun() -> asyncio.Future[Any]:
+            made = asyncio.ensure_future(self.session.compact())
+            for _ in range(1_000):  # until the model is asked
+                if made.done() or (self.session.view.is_compacting and self.model.pending):
+                    break
+                await asyncio.sleep(0)
+            return made
+
+        made = self.run(begun())
+        if made.done():
+            assert isinstance(made.exception(), SessionError)
+        if outcome == "crash":
+            self.crash()
+        elif made.done():
+            steps_done["not compacted"] += 1
+        elif outcome == "stop":
+            self.run(self.session.stop())
+        elif outcome == "abort":
+            assert self.session.compaction.abort()
+        else:
+            self.answer(kind="text" if outcome == "summary" else "fail")
+        if outcome != "crash":
+            self.run(asyncio.wait_for(asyncio.wait({made}), 5))
+            steps_done["compacted"] += made.exception() is None
+        assert not self.session.view.is_compacting
+        assert {*before} <= {message.id for message in self.session.messages}
 
     # --- what a kernel does ------------------------------------------------------------------
 
@@ -449,3 +491,4 @@ def test_a_session_keeps_its_invariants_whatever_happens_in_whatever_order() -> 
     )
     assert steps_done["steps"] >= 20_000, steps_done
     assert steps_done["late"] >= 50, steps_done
+    assert steps_done["compacted"] >= 50, steps_done

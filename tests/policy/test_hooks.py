@@ -76,7 +76,8 @@ def test_only_what_comes_before_something_can_guard_it() -> None:
     found, problems = read({event: [{"command": "x"}] for event in EVENTS})
     assert problems == []
     guards = {hook.event for hook in found if hook.is_guard}
-    assert guards == {"before_run", "before_model", "before_tool", "before_tree"}
+    befores = {"run", "model", "tool", "tree", "compaction"}
+    assert guards == {f"before_{what}" for what in befores}
 
 
 MALFORMED: list[tuple[Any, str]] = [

@@ -33,7 +33,18 @@ Within a run it has `turnId`, within the run of a sub-agent `agentId`, the id of
 started it.
 """
 _WORDS: Final = {str: "text", int: "whole number", float: "number", bool: "true or false"}
-_ORDER: Final = ("session", "turn", "msg", "tool", "agent", "hook", "cost", "mcp", "plan")
+_ORDER: Final = (
+    "session",
+    "turn",
+    "msg",
+    "tool",
+    "agent",
+    "compaction",
+    "hook",
+    "cost",
+    "mcp",
+    "plan",
+)
 
 
 def generated() -> str:

@@ -6,6 +6,7 @@ python -m tests.support.goldenevents    writes tests/vectors/events/*.json anew
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -14,11 +15,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from agent_widget import Agent, tool
-from agent_widget.core.errors import ModelError, ToolFailure
+from agent_widget.core.errors import ModelError, SessionError, ToolFailure
 from agent_widget.core.events import Todo
 from agent_widget.core.eventwire import event_to_wire
 from agent_widget.core.usage import Usage
 from agent_widget.engine.hooks import Hooks
+from agent_widget.policy.compaction import Compaction
 from agent_widget.policy.hooks import python_hook
 from agent_widget.providers.prices import PriceList
 from agent_widget.testing.doubles import Gate, Step, call, end, reasoning, text
@@ -94,6 +96,16 @@ async def branches(case: Case) -> None:
     await case.session.tree.restore(point)
     await case.send("other two")
     await case.session.reset()
+
+
+async def compaction(case: Case) -> None:
+    await case.send("one")
+    with contextlib.suppress(SessionError):
+        await case.session.compact()
+    await case.send("two")
+    await case.session.compact()
+    await case.send("three")
+    await case.send("four")
 
 
 async def endings(case: Case) -> None:
@@ -176,6 +188,18 @@ def _scripts() -> dict[str, tuple[Play, list[Step], dict[str, Any]]]:
             {"while_running": "steer"},
         ),
         "branches": (branches, [[text("1")], [text("2")], [text("3")]], {}),
+        "compaction": (
+            compaction,
+            [
+                [text("1")],
+                [text("2")],
+                [text("They said one."), end("stop", Usage(50, 9))],
+                [text("3"), end("stop", Usage(990, 5))],
+                [text("They said two."), end("stop", Usage(40, 8))],
+                ModelError("bad_request", "The prompt is too long.", is_too_long=True),
+            ],
+            {"compaction": Compaction(keep_tokens=5, context_window=1_000)},
+        ),
         "endings": (
             endings,
             [

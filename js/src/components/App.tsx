@@ -53,11 +53,13 @@ function useAnnouncements(
 
 function Working({ view }: { view: SessionView }): VNode | null {
   const t = useWords();
-  if (view.status !== "streaming" || view.question) return null;
+  const summarising = view.phase === "compacting";
+  if ((view.status !== "streaming" && !summarising) || view.question) return null;
   if (view.drafts && view.drafts.length > 0) return <Drafts drafts={view.drafts} />;
   const last = view.messages.items.at(-1)?.parts.at(-1);
   const visibleWork = last?.type === "text" || (last?.type === "tool" && last.state === "running");
-  if (visibleWork && view.phase !== "stopping" && view.phase !== "retrying") return null;
+  if (visibleWork && !summarising && view.phase !== "stopping" && view.phase !== "retrying")
+    return null;
   return (
     <p class="working">
       <Spinner />

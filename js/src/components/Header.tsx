@@ -16,16 +16,17 @@ const money = (t: Words, amount: string | null, currency: string | null): string
 
 function UsageLine({ usage }: { usage: Usage }): VNode {
   const t = useWords();
-  const { output_tokens, cached_tokens, requests, currency, context_window } = usage;
+  const { output_tokens, cached_tokens, requests, currency, context_tokens, context_window } =
+    usage;
   const input = usage.input_tokens + cached_tokens;
   const short = (count: number): string => t.number(count, { notation: "compact" });
   const cost = money(t, usage.cost, currency);
   const saving = money(t, usage.saved, currency);
   const saved = saving.map((amount) => t("usage.saved", { amount }));
-  const context = context_window
+  const context = context_tokens
     ? [
         t("usage.context", {
-          share: t.number(usage.context_tokens! / context_window, { style: "percent" }),
+          share: t.number(context_tokens / context_window!, { style: "percent" }),
         }),
       ]
     : [];
@@ -65,7 +66,7 @@ function UsageLine({ usage }: { usage: Usage }): VNode {
 function StatusIcon({ view }: { view: SessionView }): VNode {
   if (view.status === "error" || view.phase === "failed") return <Cross />;
   if (view.question) return <Hand />;
-  return view.status === "streaming" ? <Spinner /> : <Check />;
+  return view.status === "streaming" || view.phase === "compacting" ? <Spinner /> : <Check />;
 }
 
 function ResetQuestion({ keep, done }: { keep: () => void; done: () => void }): VNode {
@@ -96,15 +97,21 @@ function ResetQuestion({ keep, done }: { keep: () => void; done: () => void }): 
   );
 }
 
-/** The menu with "New conversation", which asks once before it clears this one. */
-function Menu({ disabled }: { disabled: boolean }): VNode {
+/** The menu; "New conversation" asks once before it clears this one. */
+function Menu({ disabled, running }: { disabled: boolean; running: boolean }): VNode {
   const t = useWords();
+  const tools = useTools();
   const [open, setOpen] = useState<"no" | "menu" | "asking">("no");
   const holder = useRef<HTMLDivElement>(null);
   const toggle = useRef<HTMLButtonElement>(null);
   const close = (focus = true): void => {
     setOpen("no");
     if (focus) toggle.current?.focus();
+  };
+  const summarise = async (): Promise<void> => {
+    close();
+    const outcome = await tools.command("compact");
+    if (!outcome.ok) tools.remark(refusalInWords(t, outcome.code, outcome.message));
   };
   useEffect(() => {
     if (open !== "no") holder.current?.querySelector<HTMLElement>(".menu button")?.focus();
@@ -136,6 +143,9 @@ function Menu({ disabled }: { disabled: boolean }): VNode {
         <div class="menu">
           <button type="button" disabled={disabled} onClick={() => setOpen("asking")}>
             {t("actions.new")}
+          </button>
+          <button type="button" disabled={disabled || running} onClick={summarise}>
+            {t("actions.compact")}
           </button>
         </div>
       )}
@@ -190,6 +200,7 @@ export function Header({ view, reachable }: { view: SessionView; reachable: bool
       )}
       {view.usage && view.usage.requests > 0 && <UsageLine usage={view.usage} />}
       <Menu
+        running={view.status === "streaming"}
         disabled={
           !reachable ||
           storage.read_only !== null ||

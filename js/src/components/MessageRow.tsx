@@ -25,7 +25,7 @@ function PartView({ part, final }: { part: Part; final: boolean }): VNode | null
 function NoteView({ message, kind }: { message: Message; kind: string }): VNode {
   const t = useWords();
   return (
-    <details class="note" data-mid={message.mid}>
+    <details class={`note ${kind === "compaction" ? kind : ""}`} data-mid={message.mid}>
       <summary>{t.known(`note.${kind}`) ?? visible(kind)}</summary>
       {message.parts.map((part, index) => (
         <PartView key={index} part={part} final />

@@ -143,7 +143,9 @@ function Rows({ items, from, streaming, atRest }: RowsProps): VNode {
             message={message}
             growing={streaming && index === items.length - 1}
             author={t(message.role === "user" ? "you" : "assistant")}
-            labelled={offset === 0 || items[index - 1]?.role !== message.role}
+            labelled={
+              offset === 0 || !!items[index - 1]?.note || items[index - 1]?.role !== message.role
+            }
             atRest={atRest && (message.role === "user" || !!message.branch)}
           />
         );

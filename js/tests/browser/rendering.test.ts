@@ -184,3 +184,48 @@ test("New conversation asks once and resets", async () => {
   m.find(".menu .danger-button").click();
   expect(m.model.commands("reset")).toHaveLength(1);
 });
+
+test("the summary of earlier messages is one line that opens, and the menu asks for one", async () => {
+  const note = { kind: "compaction", is_shown: true };
+  const summary = { ...message("k", [text("They said x.")], "user"), note };
+  const usage = {
+    input_tokens: 9,
+    output_tokens: 1,
+    cached_tokens: 0,
+    requests: 1,
+    cost: null,
+    saved: null,
+  };
+  const unknown = { currency: null, context_tokens: null, context_window: 8000 };
+  const m = await mounted(
+    view([message("a", [text("x")]), summary, message("u", [text("y")], "user")], {
+      usage: { ...usage, ...unknown },
+    }),
+  );
+  expect(m.find(".compaction summary").textContent).toBe("Earlier messages were summarised");
+  expect(m.find(".compaction").textContent).toContain("They said x.");
+  expect(m.all(".author:not(.sr)").map((author) => author.textContent)).toEqual([
+    "Assistant",
+    "You",
+  ]);
+  expect(m.find(".usage").textContent).not.toContain("context");
+  m.find(".menu-holder .icon-button").click();
+  await frame();
+  m.all(".menu button")[1]!.click();
+  expect(m.model.commands("compact")).toHaveLength(1);
+  m.patch(["set", ["status"], "streaming"]); // it would stop the run, and nobody was asked
+  await frames(2);
+  m.find(".menu-holder .icon-button").click();
+  await frames(2);
+  expect((m.all(".menu button")[1] as HTMLButtonElement).disabled).toBe(true);
+  m.patch(["set", ["status"], "idle"], ["set", ["phase"], "compacting"]);
+  await frame();
+  expect(m.find(".working").textContent).toBe("Summarising…");
+  m.model.reply({
+    ok: false,
+    code: "COMPACTION.NOTHING_TO_COMPACT",
+    message: "Nothing to compact",
+  });
+  await frames(2);
+  expect(m.find(".refusal").textContent).toBe("Nothing to compact");
+});

@@ -1,0 +1,360 @@
+"""Summaries that stand for the earlier part of a conversation, so that it fits its model.
+
+What a summary stands for stays stored and shown; the model reads the summary in its place. A
+conversation is summarised when a person asks, by itself before its context is full, and once when
+a server refused it as too long. Source: AgentSession document, ``compact``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import Any, Final, Protocol
+
+from msgspec import Struct
+
+from ..core.contextevents import CompactionUsage
+from ..core.errors import ModelError, SessionError
+from ..core.events import (
+    CompactionEnded,
+    CompactionResult,
+    CompactionStarted,
+    CompactReason,
+    Event,
+    SessionCheckpointed,
+    SessionCompacted,
+)
+from ..core.ids import IdSource
+from ..core.journal import Journal, message_ids_in
+from ..core.messages import Conversation, Message, user_message
+from ..core.records import RecordKind
+from ..core.replay import PRELOAD
+from ..core.usage import estimated_tokens
+from ..policy.compaction import (
+    SYSTEM,
+    Compaction,
+    already_compacted,
+    compaction_cancelled,
+    context_tokens,
+    cut_of,
+    nothing_to_compact,
+    summarization_failed,
+    summary_request,
+    tokens_of,
+)
+from ..providers.base import Model, ModelRequest, StepEnd, TextChunk
+from ..view.context import PREAMBLE, context_start
+from .hooks import Blocked, Hooks
+from .spending import CountedCall, RunPurse, Spending, usage_event
+from .writer import Writer
+
+PURPOSE: Final = "compaction"
+SHORTER: Final = 4
+"""Where what the summariser reads is too long for it, too, it gets this much less, once."""
+
+
+class Commit(Protocol):
+    """Store a fact, then fold and publish the events that tell it."""
+
+    def __call__(
+        self, kind: RecordKind, data: dict[str, Any], *events: Event
+    ) -> Awaitable[None]: ...
+
+
+class Job(Struct, frozen=True, kw_only=True):
+    """A compaction to be made: why, by which model, and how its facts are stored and told.
+
+    ``started`` tells the beginning, ``ended`` an end that changed nothing; ``is_stopped`` is asked
+    before anything is asked for or stored, and no Stop is stored while ``dispatching`` is held.
+    """
+
+    reason: CompactReason
+    model: Model
+    purse: RunPurse
+    emit: Callable[[Event], None]
+    commit: Commit
+    started: Callable[[CompactionStarted], Awaitable[None]]
+    ended: Callable[[CompactionEnded], Awaitable[None]]
+    is_stopped: Callable[[], bool]
+    dispatching: asyncio.Lock
+    instructions: str | None = None
+
+
+class Plan(Struct, frozen=True):
+    """What goes and what stays: ``gone`` are the messages ``first`` to ``cut``, this excluded."""
+
+    first: int
+    cut: int
+    gone: tuple[Message, ...]
+    kept: tuple[Message, ...]
+    earlier: str | None
+    kept_entry_id: str
+    tokens_before: int
+
+
+class Compactor:
+    """At most one compaction under way; lives on the engine's loop."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        spending: Spending,
+        hooks: Hooks,
+        new_id: IdSource,
+        options: Compaction,
+    ) -> None:
+        self.options = options
+        self.is_auto_enabled = options.auto
+        self.writer = writer
+        self.spending = spending
+        self._hooks = hooks
+        self._new_id = new_id
+        self._task: asyncio.Task[str] | None = None
+        self._is_making = False
+        self._is_aborted = False
+
+    def abort(self) -> bool:
+        """End the compaction under way, by hand or in a run; False when there is none."""
+        self._is_aborted = True
+        if self._task is not None:
+            self._task.cancel()
+        return self._is_making
+
+    @property
+    def window_tokens(self) -> int | None:
+        """The context window of the model, where it is known."""
+        return self.options.context_window or self.writer.view.usage.context_window
+
+    def tokens_now(self, messages: Conversation) -> int:
+        """How many tokens the context has: as counted and estimated since, else estimated."""
+        counted = context_tokens(self.writer.view.usage.context_tokens, messages[:])
+        return tokens_of(messages[:]) if counted is None else counted
+
+    def has_something(self) -> bool:
+        """Whether there is enough that a summary could stand for."""
+        return self._cut(context_start(self.writer.view)) is not None
+
+    async def make(self, job: Job) -> CompactionResult:
+        """Summarise the conversation, store that, and tell it; the end is told in any case.
+
+        Raises SessionError ``compaction.already_compacted``, ``compaction.nothing_to_compact``,
+        ``compaction.cancelled`` and ``compaction.summarization_failed``, BudgetExceeded: then the
+        history is as it was.
+        """
+        self._is_making, self._is_aborted = True, False
+        try:
+            await job.started(CompactionStarted(reason=job.reason))
+            return await self._made(job)
+        except BaseException as error:
+            await job.ended(_unmade(job.reason, error))
+            raise
+        finally:
+            self._is_making = False
+
+    async def _made(self, job: Job) -> CompactionResult:
+        plan = self._plan(Journal.of(await self.writer.recorder.records()))
+        heard = await self._hooks.before_compaction(job.emit, job.reason)
+        if isinstance(heard, Blocked):
+            raise compaction_cancelled(heard.reason)
+        self._require_wanted(job)
+        counted = CountedCall(PURPOSE)
+        task = self._task = asyncio.ensure_future(self._summary(job, plan, counted))
+        try:
+            await asyncio.wait({task})
+            if task.cancelled():
+                raise compaction_cancelled()
+            summary = task.result()
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        except ModelError as error:
+            raise summarization_failed(error.message) from error
+        finally:
+            self._task = None
+        self._require_wanted(job)
+        return await self._stored(job, plan, summary, counted)
+
+    def _require_wanted(self, job: Job) -> None:
+        if self._is_aborted or job.is_stopped():
+            raise compaction_cancelled()
+
+    def _plan(self, journal: Journal) -> Plan:
+        view = self.writer.view
+        path = journal.path(self.writer.recorder.leaf)
+        said = [record for record in path if message_ids_in(record)]
+        if said and said[-1].kind == "compaction":
+            raise already_compacted()
+        start = context_start(view)
+        messages = view.chat.messages[start or 0 :]
+        cut = self._cut(start)
+        if cut is None:
+            raise nothing_to_compact()
+        first = 0 if start is None else 1
+        earlier = None if start is None else messages[0].text.removeprefix(PREAMBLE)
+        kept = messages[cut:]
+        return Plan(
+            (start or 0) + first,
+            (start or 0) + cut,
+            messages[first:cut],
+            kept,
+            earlier,
+            _entry_with(journal, kept[0].id),
+            self.tokens_now(Conversation.of(messages)),
+        )
+
+    def _cut(self, start: int | None) -> int | None:
+        messages = self.writer.view.chat.messages[start or 0 :]
+        return cut_of(messages, self.options.keep_tokens, has_summary=start is not None)
+
+    # --- the summary ---------------------------------------------------------------------------
+
+    async def _summary(self, job: Job, plan: Plan, counted: CountedCall) -> str:
+        """What the model sums up. Raises ModelError, BudgetExceeded."""
+        max_chars = self.options.reading_chars(self.window_tokens)
+        try:
+            return await self._asked(job, plan, counted, max_chars)
+        except ModelError as error:
+            if not error.is_too_long:
+                raise
+        return await self._asked(job, plan, counted, max_chars // SHORTER)
+
+    async def _asked(self, job: Job, plan: Plan, told: CountedCall, max_chars: int) -> str:
+        asked = summary_request(
+            plan.gone, earlier=plan.earlier, instructions=job.instructions, max_chars=max_chars
+        )
+        request = ModelRequest(Conversation.of([user_message("compaction-request", asked)]), SYSTEM)
+        texts: list[str] = []
+        end: StepEnd | None = None
+        async with job.purse.call(job.model, None, job.emit, PURPOSE) as counted:
+            async with job.dispatching:
+                self._require_wanted(job)
+                dispatched = job.model.stream(request)
+            async with aclosing(dispatched) as stream:
+                async for event in stream:
+                    if isinstance(event, TextChunk):
+                        counted.size_chars += len(event.text)
+                        texts.append(event.text)
+                    elif isinstance(event, StepEnd):
+                        counted.is_answered, counted.usage, end = True, event.usage, event
+            await self.spending.weigh(counted, job.model.info)
+        told.usage, told.cost = counted.usage, counted.cost
+        summary = "".join(texts).strip()
+        if end is None or end.reason not in ("stop", "other") or not summary:
+            why = "length" if end is None else end.reason
+            await self._count(job, told)
+            raise ModelError("bad_request", f"The model gave no whole summary ({why}).")
+        return summary
+
+    async def _count(self, job: Job, counted: CountedCall) -> None:
+        """Write down what a call took that came to nothing."""
+        spent = usage_event(job.model, counted)
+        if spent is not None:
+            data = {"code": "usage", "model": job.model.info.label, **counted.record()}
+            await job.commit("notice", data, spent)
+
+    async def _stored(
+        self, job: Job, plan: Plan, summary: str, counted: CountedCall
+    ) -> CompactionResult:
+        usage = counted.usage
+        after = estimated_tokens(len(PREAMBLE) + len(summary)) + tokens_of(plan.kept)
+        result = CompactionResult(
+            summary=summary,
+            first_kept_entry_id=plan.kept_entry_id,
+            tokens_before=plan.tokens_before,
+            tokens_after=after,
+            usage=None if usage is None else CompactionUsage(*_four(usage)),
+            checkpoint_id=await self._checkpoint(),
+        )
+        message_id = self._new_id("k")
+        told = SessionCompacted(
+            compaction_id=message_id,
+            removed_range=(plan.first, plan.cut - 1),
+            first_kept_message_id=plan.kept[0].id,
+            summary=summary,
+            checkpoint_id=result.checkpoint_id,
+        )
+        data: dict[str, Any] = {
+            "message_id": message_id,
+            "summary": summary,
+            "first_kept_entry_id": result.first_kept_entry_id,
+            "first_kept_message_id": told.first_kept_message_id,
+            "removed_range": [*told.removed_range],
+            "tokens_before": result.tokens_before,
+            "tokens_after": result.tokens_after,
+            "checkpoint_id": result.checkpoint_id,
+            "details": {"reason": job.reason, "instructions": job.instructions},
+            "model": job.model.info.label,
+            **counted.record(),
+        }
+        spent = usage_event(job.model, counted)
+        events = () if spent is None else (spent,)
+        ended = CompactionEnded(
+            reason=job.reason, result=result, will_retry=job.reason == "overflow"
+        )
+        await job.commit("compaction", data, *events, told, ended)
+        return result
+
+    async def _checkpoint(self) -> str | None:
+        """Name the place before: ``restore`` goes back to the whole conversation.
+
+        None where that could not be stored: the summary is worth more than its way back.
+        """
+        checkpoint_id = self._new_id("c")
+        count = len(self.writer.view.chat.messages)
+        data = {
+            "checkpoint_id": checkpoint_id,
+            "entry_id": self.writer.recorder.leaf,
+            "trigger": "pre_compaction",
+            "label": None,
+            "message_count": count,
+        }
+        told = SessionCheckpointed(
+            checkpoint_id=checkpoint_id, trigger="pre_compaction", label=None, message_count=count
+        )
+        try:
+            await self.writer.commit("checkpoint", data, told)
+        except SessionError:
+            return None
+        return checkpoint_id
+
+
+def _unmade(reason: CompactReason, error: BaseException) -> CompactionEnded:
+    """How an end is told that changed nothing."""
+    is_cancelled = isinstance(error, asyncio.CancelledError)
+    if isinstance(error, SessionError):
+        is_cancelled = error.code == "compaction.cancelled"
+        message = f"{error.message} {error.advice or ''}".strip()
+    else:
+        message = f"{type(error).__name__}: {error}"
+    return CompactionEnded(
+        reason=reason,
+        aborted=is_cancelled,
+        error_message=None if is_cancelled else message,
+    )
+
+
+def _entry_with(journal: Journal, message_id: str) -> str:
+    """The entry that brought a message of the conversation."""
+    for record in reversed(journal.records):
+        if message_id in message_ids_in(record):
+            return record.id
+        data = record.data
+        if record.kind == "run_admitted":
+            added = (entry["message_id"] for entry in data.get("context", ()))
+        elif record.kind == "custom" and data["custom_type"] == PRELOAD:
+            added = (message["id"] for message in data["data"])
+        else:
+            continue
+        if message_id in added:
+            return record.id
+    raise SessionError("session_store_corrupted", f"No entry has brought message {message_id!r}.")
+
+
+def _four(usage: Any) -> tuple[int, int, int, int]:
+    return (
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cache_read_tokens,
+        usage.cache_write_tokens,
+    )
