@@ -11,7 +11,6 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ..core.errors import SessionError
-from ..core.events import QueueName
 from ..view.model import ErrorView
 
 Trigger = Literal["send", "retry", "carry_over", "program"]
@@ -77,11 +76,3 @@ class ActiveRun:
         self.strict: set[str] = set()  # input that may go into this run and into no other
         self.blocked: ErrorView | None = None  # why a budget let no further call through
         self.carries_over = False  # it ended by itself: input that came meanwhile starts another
-
-
-class Sent(Struct, frozen=True):
-    """What became of a message: the run it belongs to, and the queue it waits in (None: said)."""
-
-    run: ActiveRun
-    message_id: str
-    queue: QueueName | None = None

@@ -14,7 +14,6 @@ export function announcementAfter(
   if (question && question.pid !== before.question?.pid) {
     return t("told.question", { tool: visible(question.tool) });
   }
-  if (after.phase === "compacting" && before.phase !== after.phase) return t("phase.compacting");
   if (before.status === after.status) return waitingNews(t, before, after);
   if (after.status === "streaming") return t("told.started");
   if (after.status === "error") {
