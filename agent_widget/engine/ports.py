@@ -71,11 +71,11 @@ class Ports(Struct, frozen=True):
     ``before_request`` puts waiting input into the conversation of
     a step, ``goes_on`` says whether any is left where the run would end; ``handover`` takes the
     wish that another agent goes on, ``left`` what a cancelled call is still at; ``requested`` is
-    told what is sent to the model; ``room`` keeps the
-    conversation within the model's window (None: nothing does); ``agent`` names the agent whose run
-    this is (None: the session's own), ``depth`` counts how deep it is nested, ``agent_runs`` how
-    many there were; ``hooks`` are asked and told; ``relieved`` returns once those who have a right
-    to be awaited are through with the events so far.
+    told what is sent to the model; ``room`` keeps the conversation within the model's window (None:
+    nothing does); ``agent`` names the agent whose run this is (None: the session's own), ``depth``
+    counts how deep it is nested, ``agent_runs`` how many there were; ``hooks`` are asked and told;
+    ``relieved`` returns once those who have a right to be awaited are through with the events so
+    far.
     """
 
     model: Model

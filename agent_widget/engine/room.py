@@ -177,7 +177,12 @@ class ByHand:
         await self.wait_for_rest()
 
     async def make(self, instructions: str | None) -> CompactionResult:
-        """Stop what runs, then summarise the conversation."""
+        """Stop what runs, then summarise the conversation.
+
+        Raises SessionError ``compaction.already_compacted``, ``.nothing_to_compact``,
+        ``.cancelled`` (by Stop, ``abort`` or a hook) or ``.summarization_failed``, and
+        ``budget_exceeded``.
+        """
         async with self._sending:
             self._writer.require_open()
             while self._runs.active is not None:

@@ -161,8 +161,7 @@ class Runs:
                 run.is_live = False
                 self._rest()
             raise
-        last = self._writer.view.chat.messages.last
-        run.after_message = None if last is None else last.id
+        run.after_message = getattr(self._writer.view.chat.messages.last, "id", None)
         loop = asyncio.get_running_loop()
         run.task = loop.create_task(self._drive(run, self._ports(run, loop)), context=context)
         if (seconds := self._around.max_seconds) is not None:

@@ -1,8 +1,7 @@
 """A session: takes input, drives one run at a time, stops it, is kept, and ends.
 
-All methods but the properties run on the engine's loop. Order of effects: store, memory, event,
-reply (unified model, K11). What a session does is in its parts: ``inputs`` (what waits, and the
-rule that lets it in), ``tree`` (branches, forks, checkpoints), ``runs``.
+All methods but the properties run on the engine's loop, in the order store, memory, event, reply
+(K11). Its parts: ``inputs`` (what waits), ``tree``, ``runs``, ``compaction``.
 """
 
 from __future__ import annotations
@@ -138,9 +137,9 @@ class Session(Accessors):
         self._commits = HistoryCommits(on_history_commit, self._tell_commit_failure)
         self._writer.when_lost = self._lost
         self._sending = asyncio.Lock()
-        shortening = compaction or Compaction()
-        self.spending = Spending(budget, prices, clock_ms, shortening.context_window)
-        compactor = Compactor(self._writer, self.spending, self._hooks, new_id, shortening)
+        short = compaction or Compaction()
+        self.spending = Spending(budget, prices, clock_ms, short.context_window)
+        compactor = Compactor(self._writer, self.spending, self._hooks, new_id, short)
         self.runs = Runs(
             Surroundings(
                 writer=self._writer,
@@ -162,9 +161,8 @@ class Session(Accessors):
             )
         )
         summaries = Summaries(self._writer, self.inputs, self.spending, lambda: self.model)
-        self.compaction = ByHand(
-            compactor, self.runs, self.inputs, lambda: self.model, self._sending
-        )
+        parts = self.runs, self.inputs, lambda: self.model, self._sending
+        self.compaction = ByHand(compactor, *parts)
         self.context = Context(self._writer, self.inputs, self.runs, new_id)
         self.tree = SessionTree(self._writer, self.runs, summaries, new_id, self._hooks)
         resumption = Resumption(
@@ -355,8 +353,8 @@ class Session(Accessors):
     async def enqueue(self, text: Any, queue: QueueName) -> str:
         """Put a message of code into a queue, whatever the input policy says; returns its id.
 
-        ``steering`` enters the conversation before the next step, ``follow_up`` where the run
-        would end. At rest it waits for the next run. Raises INPUT_BLOCKED after a Stop.
+        ``steering`` enters before the next step, ``follow_up`` where the run would end. At rest it
+        waits for the next run. Raises INPUT_BLOCKED after a Stop.
         """
         self._require_open()
         await self.compaction.wait_for_rest()
@@ -384,8 +382,7 @@ class Session(Accessors):
 
         The request or tool in flight may end by itself within ``grace_s`` and is then cancelled.
         Returns once the Stop is stored, not when the run has ended. A second Stop is answered like
-        the first. Ends a summary that was asked for, too. Raises SessionError SESSION_NOT_RUNNING
-        when nothing runs.
+        the first, and ends a summary, too. Raises SESSION_NOT_RUNNING when nothing runs.
         """
         self._require_open()
         if self.runs.active is not None or not self.compaction.abort():
@@ -408,9 +405,7 @@ class Session(Accessors):
         """Stop what runs and put a summary in the place of the earlier part of the conversation.
 
         The model reads the summary, which attends to ``instructions``; people still see all of it.
-        Raises SessionError ``compaction.already_compacted``, ``.nothing_to_compact``,
-        ``.cancelled`` (Stop, ``compaction.abort()`` or a hook) or ``.summarization_failed``, and
-        ``budget_exceeded``: then nothing has changed but the run.
+        Raises what ``ByHand.make`` names: then nothing has changed but the run.
         """
         return await self.compaction.make(instructions)
 

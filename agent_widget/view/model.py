@@ -273,8 +273,7 @@ class SessionView(Struct, frozen=True):
     blocks of the newest answer begin, of the main agent (None) and of each sub-agent. ``is_spent``
     says that the budget let no further call through; ``locale`` is the language in which it is
     shown, once one was chosen; the view itself is English. ``servers`` maps names of MCP servers.
-    With ``is_compacting_at_rest`` the phase
-    ``compacting`` is no part of a run: a person asked for it.
+    With ``is_compacting_at_rest`` the phase ``compacting`` is no part of a run: a person asked.
     """
 
     session_id: str = ""
