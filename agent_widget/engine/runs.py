@@ -44,6 +44,7 @@ from .permissions import Permissions
 from .ports import Ports
 from .prompt import settled
 from .recorder import HERE
+from .retry import Retries
 from .run import ActiveRun, RunResult, Trigger
 from .spending import BudgetExceeded, RunPurse, Spending
 from .staff import Staff
@@ -76,6 +77,7 @@ class Surroundings(Struct, frozen=True):
     new_id: IdSource
     commits: HistoryCommits
     spending: Spending
+    retries: Retries
     final: FinalResult | None
     max_steps: int = DEFAULT_MAX_STEPS
     max_seconds: float | None = None
@@ -210,6 +212,7 @@ class Runs:
                 case "refuse":
                     raise NotRunning
         self._around.approvals.withdraw()
+        self._around.retries.abort_retry()
         self._supervise(run, grace_s)
 
     async def close(self) -> None:
@@ -316,7 +319,8 @@ class Runs:
 
         crew = around.staff.crew
         return Ports(
-            model=crew.current.model,
+            lineup=crew.lineup,
+            retries=around.retries,
             toolset=lambda: around.staff.crew.current.toolbox.active,
             system=settled(crew.current.system),
             conversation=lambda: writer.view.chat.messages,

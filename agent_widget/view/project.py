@@ -24,7 +24,6 @@ from ..core.events import (
     InputWithdrawn,
     InteractionChanged,
     LocaleChanged,
-    ModelChanged,
     MsgRetracted,
     MsgThinkingDelta,
     NoticeDismissed,
@@ -50,7 +49,6 @@ from ..core.events import (
     TurnCompleted,
     TurnError,
     TurnStarted,
-    UsageUpdated,
 )
 from ..core.eventwire import event_to_wire
 from ..core.feed import actions_of
@@ -65,13 +63,13 @@ from .model import (
     AgentView,
     ErrorView,
     Mark,
-    ModelView,
     NoteView,
     Notice,
     Phase,
     SessionView,
     StorageView,
 )
+from .modelrows import MODEL_ROWS, without_retry
 from .servers import SERVER_ROWS
 
 MARKED_ENDS: Final[Mapping[str, Mark]] = {
@@ -193,10 +191,6 @@ def _ended(view: SessionView, _event: SessionEnded) -> SessionView:
 
 def _interaction(view: SessionView, event: InteractionChanged) -> SessionView:
     return replace(view, can_send=event.can_send, revision=event.revision)
-
-
-def _model(view: SessionView, event: ModelChanged) -> SessionView:
-    return replace(view, model=ModelView(event.label, event.offline, event.notice))
 
 
 def _mode(view: SessionView, event: PermissionModeChanged) -> SessionView:
@@ -343,7 +337,7 @@ def _dismissed(view: SessionView, event: NoticeDismissed) -> SessionView:
 def _run_end(view: SessionView, event: TurnCompleted | TurnAborted) -> SessionView:
     phase: Phase = "error" if view.chat.status == "error" else "idle"
     return replace(
-        view,
+        without_retry(view),
         phase=phase,
         stopping=False,
         question=None,
@@ -382,19 +376,6 @@ def _block_start(view: SessionView, event: BlockStart) -> SessionView:
     return view if event.agent_id else in_phase(view, "streaming")
 
 
-def _usage(view: SessionView, event: UsageUpdated) -> SessionView:
-    tokens = (
-        event.input_tokens,
-        event.output_tokens,
-        event.cache_read_tokens,
-        event.cache_write_tokens,
-    )
-    usage = view.usage.plus(tokens, event.cost, event.currency, event.uncached_cost)
-    if event.agent_id is None and event.purpose is None:
-        usage = usage.in_context(event.context_window_tokens)
-    return replace(view, usage=usage)
-
-
 _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     SessionCreated: _created,
     SessionResumed: _resumed,
@@ -402,7 +383,6 @@ _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     SessionStopping: _stopping,
     SessionEnded: _ended,
     InteractionChanged: _interaction,
-    ModelChanged: _model,
     PermissionModeChanged: _mode,
     LocaleChanged: _locale,
     TodoUpdated: _todos,
@@ -424,7 +404,7 @@ _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     EventsDropped: _events_dropped,
     BlockStart: _block_start,
     MsgRetracted: without_block,
-    UsageUpdated: _usage,
     **CALL_ROWS,
+    **MODEL_ROWS,
     **SERVER_ROWS,
 }
