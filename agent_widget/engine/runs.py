@@ -47,8 +47,9 @@ from .permissions import Permissions
 from .ports import Ports
 from .prompt import settled
 from .recorder import HERE
+from .retry import Retries
 from .room import Room
-from .run import ActiveRun, RunResult, Trigger
+from .run import ABANDON_S, ActiveRun, RunResult, Trigger
 from .spending import BudgetExceeded, RunPurse, Spending
 from .staff import Staff
 from .subagents import MAIN
@@ -56,10 +57,6 @@ from .toolrun import left_open
 from .watching import Watching
 from .writer import Fact, Writer, uncancelled
 
-STOP_GRACE_S: Final = 10.0
-"""A Stop lets the work in flight end by itself for so long, then cancels it."""
-ABANDON_S: Final = 10.0
-"""A cancelled run that has not ended after this long is abandoned, with a notice."""
 DEFAULT_MAX_STEPS: Final = 50
 
 RESTING: Final = Standing()
@@ -80,6 +77,7 @@ class Surroundings(Struct, frozen=True):
     new_id: IdSource
     commits: HistoryCommits
     spending: Spending
+    retries: Retries
     final: FinalResult | None
     compactor: Compactor
     max_steps: int = DEFAULT_MAX_STEPS
@@ -216,6 +214,7 @@ class Runs:
                     raise NotRunning
         self._around.approvals.withdraw()
         self._around.compactor.abort()
+        self._around.retries.abort_retry()
         self._supervise(run, grace_s)
 
     async def close(self) -> None:
@@ -322,7 +321,8 @@ class Runs:
 
         crew = around.staff.crew
         return Ports(
-            model=crew.current.model,
+            lineup=crew.lineup,
+            retries=around.retries,
             toolset=lambda: around.staff.crew.current.toolbox.active,
             system=settled(crew.current.system),
             conversation=lambda: in_context(writer.view),
