@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from ..core.actions import (
     Action,
@@ -35,7 +36,7 @@ from ..core.events import (
 )
 from ..core.messages import Json
 from ..core.reducer import session_reducer
-from ..core.state import SessionState, empty_state
+from ..core.state import SessionState
 from .model import SessionView
 from .project import project
 from .timeline import Step
@@ -117,7 +118,7 @@ def folded_again(steps: Sequence[Step], at: int, change: Change) -> Lane:
         raise _refused(f"There is no step {at}.", f"There are {len(steps)}, from 0.")
     decided = steps[at].event
     _require_fit(change, decided, at)
-    state = steps[at - 1].state if at else empty_state()
+    view = _view_before(steps, at)
     lane: list[WhatIfStep] = []
     rejoined = answered = first = None
     for index in range(at, len(steps)):
@@ -131,14 +132,23 @@ def folded_again(steps: Sequence[Step], at: int, change: Change) -> Lane:
             answered = index
         instead = _instead(step, index == at, change, decided)
         if instead is None:
-            view = project(SessionView(chat=state), step.event)
+            view = project(view, step.event)
             lane.append(WhatIfStep(view.chat, step.actions))
         else:
-            lane.append(WhatIfStep(_fold(state, instead), instead, not instead))
-        state = lane[-1].state
-        if first is None and state != step.state:
+            shown = project(view, step.event) if instead else view
+            view = replace(shown, chat=_fold(view.chat, instead))
+            lane.append(WhatIfStep(view.chat, instead, not instead))
+        if first is None and view.chat != step.state:
             first = index
     return Lane(at, tuple(lane), first, None if first is None else answered, rejoined)
+
+
+def _view_before(steps: Sequence[Step], at: int) -> SessionView:
+    """The view that step ``at`` began with: events also fold on what is not in the state."""
+    view = SessionView()
+    for step in steps[:at]:
+        view = replace(project(view, step.event), chat=step.state)
+    return view
 
 
 def _require_fit(change: Change, decided: Event, at: int) -> None:

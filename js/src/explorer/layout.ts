@@ -108,8 +108,8 @@ function lineOf(from: Node, to: Node, late: boolean): Pick<Way, "path" | "label"
   if (late) control.x = Math.max(control.x, Math.max(from.x, to.x) + bend);
   const [start, end] = [edgeOf(from, control), edgeOf(to, control, 5)];
   const isSteep = Math.abs(dy) > 0.7 * Math.abs(dx);
-  // Nearer to where it begins, so that the labels of ways that meet do not.
-  const t = isSteep ? 0.36 : 0.5;
+  // Off the middle, so that the labels of ways that meet there do not.
+  const t = isSteep ? 0.36 : Math.abs(dy) > 100 ? 0.8 : 0.5;
   const on = (a: number, b: number, c: number): number =>
     (1 - t) ** 2 * a + 2 * t * (1 - t) * b + t ** 2 * c;
   const middle = { x: on(start.x, control.x, end.x), y: on(start.y, control.y, end.y) };
