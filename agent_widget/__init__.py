@@ -30,9 +30,11 @@ if TYPE_CHECKING:
     from .policy.permission import Decision, Question
     from .policy.prompt import ApplicationPrompt
     from .providers.anthropic_messages import AnthropicMessages
+    from .providers.keys import keyring_key
     from .providers.offline import OfflineModel
     from .providers.openai_chat import OpenAIChat
     from .providers.openai_responses import OpenAIResponses
+    from .providers.operations import OperationError, Operations
     from .providers.prices import TokenPrices
     from .providers.pydantic_ai_bridge import PydanticAIModel
     from .surfaces.explorer import SessionExplorer
@@ -59,6 +61,8 @@ _HOMES: Final = {
     "OfflineModel": ".providers.offline",
     "OpenAIChat": ".providers.openai_chat",
     "OpenAIResponses": ".providers.openai_responses",
+    "OperationError": ".providers.operations",
+    "Operations": ".providers.operations",
     "PydanticAIModel": ".providers.pydantic_ai_bridge",
     "Question": ".policy.permission",
     "Run": ".surfaces.run",
@@ -73,6 +77,7 @@ _HOMES: Final = {
     "empty_state": ".core",
     "fetch_tool": ".tools.fetch",
     "is_cancelled": ".core",
+    "keyring_key": ".providers.keys",
     "python_hook": ".policy.hooks",
     "open_or_resume": ".surfaces.sdk",
     "query": ".surfaces.sdk",
@@ -96,6 +101,8 @@ __all__ = [
     "OfflineModel",
     "OpenAIChat",
     "OpenAIResponses",
+    "OperationError",
+    "Operations",
     "PydanticAIModel",
     "Question",
     "Run",
@@ -110,6 +117,7 @@ __all__ = [
     "empty_state",
     "fetch_tool",
     "is_cancelled",
+    "keyring_key",
     "open_or_resume",
     "python_hook",
     "query",

@@ -2,6 +2,7 @@
 
     SessionError
     ├── InvalidOptions     misuse, raised at construction
+    │   └── NoCredentials  the key of a model is missing
     ├── SessionClosed      the session or the engine is gone
     ├── WaitRefused        waiting here would deadlock the host
     ├── ModelError         a model call failed (its ``code`` is one of ``ERROR_CODES``)
@@ -53,6 +54,10 @@ class InvalidOptions(SessionError, ValueError):
 
     def __init__(self, message: str, *, advice: str | None = None) -> None:
         super().__init__("invalid_options", message, advice=advice)
+
+
+class NoCredentials(InvalidOptions):
+    """The model is known, and the key that its server needs is not."""
 
 
 class SessionClosed(SessionError):

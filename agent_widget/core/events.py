@@ -27,6 +27,15 @@ from .envelope import Event
 from .hookevents import HookBlocked, HookCompleted, HookTriggered
 from .mcpevents import McpClosed, McpConnected, McpConnectFailed, McpConnecting, McpDiscovered
 from .messages import Json
+from .modelevents import (
+    ModelChanged,
+    ProviderSwitched,
+    RetryEnded,
+    RetryScheduled,
+    RetryStarted,
+    ThinkingChanged,
+    UsageUpdated,
+)
 from .toolevents import (
     AgentCompleted,
     AgentProgress,
@@ -89,10 +98,14 @@ __all__ = [
     "PermissionModeChanged",
     "PermissionRequested",
     "PhaseChanged",
+    "ProviderSwitched",
     "QueueName",
     "QueueUpdated",
     "QueuedCall",
     "QueuedInput",
+    "RetryEnded",
+    "RetryScheduled",
+    "RetryStarted",
     "RunSettled",
     "SessionCheckpointed",
     "SessionCompacted",
@@ -104,6 +117,7 @@ __all__ = [
     "SessionResumed",
     "SessionStopping",
     "StorageChanged",
+    "ThinkingChanged",
     "Todo",
     "TodoUpdated",
     "ToolAnswered",
@@ -229,15 +243,6 @@ class InteractionChanged(Event, frozen=True, kw_only=True):
     type = "session.interaction.changed"
     can_send: bool
     revision: int
-
-
-class ModelChanged(Event, frozen=True, kw_only=True):
-    """The model of later runs; ``notice`` is a line the view shows with it."""
-
-    type = "model.changed"
-    label: str
-    offline: bool = False
-    notice: str | None = None
 
 
 class PermissionModeChanged(Event, frozen=True, kw_only=True):
@@ -458,24 +463,3 @@ class MsgRetracted(Event, frozen=True, kw_only=True):
     type = "msg.retracted"
     message_id: str
     index: int
-
-
-class UsageUpdated(Event, frozen=True, kw_only=True):
-    """Tokens of one model call; the four kinds do not overlap.
-
-    ``cost`` is its price as a decimal number in ``currency``, ``uncached_cost`` what it would have
-    been without a cache; without them no price is known. ``context_window_tokens`` is how much the
-    model takes, where that is known; ``purpose`` what it was for, if not for an answer.
-    """
-
-    type = "cost.usage.updated"
-    model: str
-    input_tokens: int
-    output_tokens: int
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-    cost: str | None = None
-    currency: str | None = None
-    uncached_cost: str | None = None
-    context_window_tokens: int | None = None
-    purpose: str | None = None

@@ -64,6 +64,8 @@ class Journal:
         self.labels: dict[str, str] = {}
         self.checkpoints: dict[str, Checkpoint] = {}
         self.crew: Mapping[str, Any] | None = None
+        self.model: Mapping[str, Any] | None = None
+        self.thinking: Mapping[str, Any] | None = None
         self.usage: list[Mapping[str, Any]] = []
         self.call_ids: set[str] = set()
         self.open_run: OpenRun | None = None
@@ -275,6 +277,14 @@ def _crew(journal: Journal, data: Data) -> None:
     journal.crew = data
 
 
+def _model(journal: Journal, data: Data) -> None:
+    journal.model = data
+
+
+def _thinking(journal: Journal, data: Data) -> None:
+    journal.thinking = data
+
+
 _READERS: Final[Mapping[RecordKind, Callable[[Journal, Data], None]]] = {
     "run_admitted": _admitted,
     "message": _message,
@@ -289,6 +299,8 @@ _READERS: Final[Mapping[RecordKind, Callable[[Journal, Data], None]]] = {
     "policy": _policy,
     "agent_change": _crew,
     "tools_change": _crew,
+    "model_change": _model,
+    "thinking_change": _thinking,
     "session_info": _named,
     "label": _label,
     "leaf": _moved,

@@ -28,6 +28,8 @@ RecordKind = Literal[
     "run_ended",
     "policy",
     "agent_change",
+    "model_change",
+    "thinking_change",
     "tools_change",
     "permission_decided",
     "agent_run",

@@ -60,6 +60,10 @@ PRELOAD: Final = "preload"
 """The type of a ``custom`` record: messages of elsewhere that the conversation begins with."""
 LATE_RESULT: Final = "late_result"
 """The type of a ``custom`` record: what became of a call that went on after its run."""
+MODEL_ERROR: Final = "model_error"
+"""The type of a ``custom`` record: a model call that failed and was made again. Not shown, and not
+part of what a model is told.
+"""
 
 
 def events_of(record: Record) -> tuple[Event, ...]:

@@ -10,11 +10,13 @@ from msgspec.structs import replace
 
 from ..core.errors import InvalidOptions
 from ..core.events import Event, ModelChanged, ToolsChanged, WhileRunning
+from ..policy.models import NO_THINKING, clamped_level
 from ..providers.base import Model
 from ..tools.base import Tool
 from ..tools.registry import Registry, active_names, refreshed_active, register
 from .ports import Toolset, toolset_of
 from .prompt import System
+from .retry import Lineup
 from .subagents import MAIN, Agent, own_tools, transfer_tools
 
 
@@ -65,14 +67,33 @@ class Member(Struct, frozen=True):
 
 
 class Crew(Struct, frozen=True):
-    """The session's own agent, called ``MAIN``, those it may hand over to, and who answers now."""
+    """The session's own agent, called ``MAIN``, those it may hand over to, and who answers now.
+
+    ``fallback`` takes over where a model fails, ``thinking`` is how much all of them shall think
+    (None: as their servers like), ``alias`` the name of the session's model, and ``choices`` those
+    that a person can choose from.
+    """
 
     members: Mapping[str, Member]
     name: str = MAIN
+    fallback: tuple[Model, ...] = ()
+    thinking: str | None = None
+    alias: str = ""
+    choices: tuple[str, ...] = ()
 
     @property
     def current(self) -> Member:
         return self.members[self.name]
+
+    @property
+    def own_model(self) -> Model:
+        """The model of the session, and of agents that have none of their own."""
+        return self.members[MAIN].model
+
+    @property
+    def lineup(self) -> Lineup:
+        """The models of a run that begins now."""
+        return Lineup((self.current.model, *self.fallback), self.thinking)
 
     @property
     def others(self) -> tuple[str, ...]:
@@ -97,10 +118,30 @@ class Crew(Struct, frozen=True):
         }
         return replace(self, members=members)
 
+    def with_model(self, model: Model, alias: str) -> Crew:
+        """With ``model`` as the session's own; it thinks as much as before, if it can."""
+        members = {
+            name: member
+            if member.agent is not None and member.agent.model is not None
+            else replace(member, model=model)
+            for name, member in self.members.items()
+        }
+        thinking = self.thinking
+        if thinking is not None:
+            thinking = clamped_level(thinking, model.info.thinking_levels or NO_THINKING)
+        return replace(self, members=members, thinking=thinking, alias=alias)
+
+    def with_thinking(self, level: str) -> Crew:
+        return replace(self, thinking=level)
+
+    def choosing_from(self, choices: tuple[str, ...]) -> Crew:
+        """With these as the models to choose from."""
+        return replace(self, choices=choices)
+
     def changes_since(self, before: Crew) -> list[Event]:
         """The events that tell the way from ``before`` to this."""
         events: list[Event] = []
-        if self.name != before.name:
+        if self.name != before.name or self.current.model is not before.current.model:
             events.append(self.model_changed)
         now, then = self.current.toolbox, before.current.toolbox
         if now.active is not then.active:
@@ -112,18 +153,25 @@ class Crew(Struct, frozen=True):
         """What tells which model answers, and for whom."""
         info = self.current.model.info
         label = info.label if self.name == MAIN else f"{self.name} · {info.label}"
-        return ModelChanged(label=label, offline=info.offline, notice=info.notice)
+        return ModelChanged(
+            label=label,
+            offline=info.offline,
+            notice=info.notice,
+            alias=self.alias,
+            choices=self.choices,
+            thinking_levels=info.thinking_levels,
+            thinking=self.thinking,
+        )
 
     @property
     def stored(self) -> dict[str, Any]:
         """What a record says of it."""
         return {"agent": self.name, "tools": [*self.current.toolbox.names]}
 
-    async def aclose(self) -> None:
-        """Release every model once."""
-        models = {id(member.model): member.model for member in self.members.values()}
-        for model in models.values():
-            await model.aclose()
+    @property
+    def models(self) -> tuple[Model, ...]:
+        """The models of all of them, and those that take over."""
+        return (*(member.model for member in self.members.values()), *self.fallback)
 
 
 def crew_of(

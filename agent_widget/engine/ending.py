@@ -92,4 +92,4 @@ class Ending:
         await self._rest()
         self._writer.end()
         await self._writer.recorder.close()
-        await self._staff.crew.aclose()
+        await self._staff.aclose()

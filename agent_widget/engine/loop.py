@@ -25,6 +25,7 @@ from ..policy.loops import NUDGE, CallOutcome, LoopLimits, Progress
 from ..providers.base import (
     CallProgress,
     CallReady,
+    Model,
     ModelEvent,
     ModelRequest,
     ReasoningChunk,
@@ -35,6 +36,7 @@ from ..providers.base import (
 )
 from .hooks import HOOK_BLOCKED, Blocked
 from .ports import Ports, Toolset, system_text
+from .retry import AttemptFailed, answered
 from .served import served_call, store_served
 from .spending import CountedCall, usage_event
 from .toolrun import ProposedCall, propose, tool_batch
@@ -136,15 +138,26 @@ async def model_step(ports: Ports, step: int, *, is_nudged: bool = False) -> Ans
     ``is_nudged``: the request says that the answer before was empty. None: stopped before, or
     what was to be asked was taken back.
     """
-    await _require_hooks(ports, step)
-    async with ports.purse.call(ports.model, ports.agent_id, ports.emit) as counted:
-        answer = await _counted_step(ports, step, counted, is_nudged=is_nudged)
+    message_id = ports.new_id("a")
+    answer = await answered(
+        ports, lambda model: _attempt(ports, model, step, message_id, is_nudged=is_nudged)
+    )
     if answer is not None and ports.hooks.has("after_model") and not ports.is_stopped():
         await _tell_hooks(ports, step)
     return answer
 
 
-async def _require_hooks(ports: Ports, step: int) -> None:
+async def _attempt(
+    ports: Ports, model: Model, step: int, message_id: str, *, is_nudged: bool
+) -> Answer | None:
+    """Ask ``model`` once. Raises AttemptFailed."""
+    await _require_hooks(ports, model, step)
+    async with ports.purse.call(model, ports.agent_id, ports.emit) as counted:
+        attempt = _Attempt(ports, model, step, message_id, counted, is_nudged=is_nudged)
+        return await _counted_step(attempt)
+
+
+async def _require_hooks(ports: Ports, model: Model, step: int) -> None:
     """Ask the hooks; raises SessionError with the reason of a guard that objects.
 
     ``dispatching`` is free meanwhile: no Stop waits for a hook.
@@ -152,7 +165,7 @@ async def _require_hooks(ports: Ports, step: int) -> None:
     if ports.is_stopped():
         return
     await ports.hooks.ready()
-    label = ports.model.info.label
+    label = model.info.label
     heard = await ports.hooks.before_model(ports.emit, model=label, step=step, agent=ports.agent)
     if isinstance(heard, Blocked):
         raise SessionError(HOOK_BLOCKED, heard.reason)
@@ -164,18 +177,17 @@ async def _tell_hooks(ports: Ports, step: int) -> None:
     await ports.hooks.after_model(ports.emit, model=label, step=step, text=text, agent=ports.agent)
 
 
-async def _counted_step(
-    ports: Ports, step: int, counted: CountedCall, *, is_nudged: bool
-) -> Answer | None:
+async def _counted_step(attempt: _Attempt) -> Answer | None:
+    ports, counted = attempt.ports, attempt.counted
     toolset = ports.toolset()
     async with ports.dispatching:
-        request = await _next_request(ports, step, toolset, is_nudged=is_nudged)
+        request = await _next_request(ports, attempt.step, toolset, is_nudged=attempt.is_nudged)
         if request is None:
             return None
         ports.requested(ports.agent_id, request)
-        dispatched = ports.model.stream(request)
-    incoming = _Incoming(ports, counted)
-    blocks = incoming.blocks
+        dispatched = attempt.model.stream(request)
+    incoming = _Incoming(ports, attempt)
+    blocks = attempt.blocks
     try:
         async with aclosing(dispatched) as stream:
             async for event in stream:
@@ -185,36 +197,95 @@ async def _counted_step(
         if end is None:
             raise ModelError("network", "The model's answer ended without its end mark.")
         counted.is_answered, counted.usage = True, end.usage
-        await ports.purse.spending.weigh(counted, ports.model.info)
+        await ports.purse.spending.weigh(counted, attempt.model.info)
+    except ModelError as error:
+        blocks.close()
+        raise AttemptFailed(error, attempt) from None
     except BaseException:
         blocks.close()
-        if blocks.parts:
-            await _store_answer(ports, step, blocks, (), counted, "interrupted")
+        await attempt.keep()
         raise
     blocks.close()
-    message_id, calls = blocks.message_id, incoming.calls
+    calls = incoming.calls
     is_empty = not (calls or incoming.served) and blocks.is_blank
     is_retracted = is_empty and blocks.retract()
-    proposed = tuple(propose(ports, toolset.tools, message_id, call) for call in calls)
-    served = tuple(served_call(ports, message_id, call) for call in incoming.served)
-    await _store_answer(
-        ports, step, blocks, (*served, *proposed), counted, end.reason, is_retracted=is_retracted
-    )
+    proposed = tuple(propose(ports, toolset.tools, blocks.message_id, call) for call in calls)
+    served = tuple(served_call(ports, blocks.message_id, call) for call in incoming.served)
+    await attempt.store((*served, *proposed), end.reason, is_retracted=is_retracted)
     for call, own in zip(served, incoming.served, strict=True):
         await store_served(ports, call, own)
-    return Answer(message_id, proposed, end, is_empty)
+    return Answer(blocks.message_id, proposed, end, is_empty)
+
+
+class _Attempt:
+    """One call of a model, and what came of it so far."""
+
+    def __init__(
+        self,
+        ports: Ports,
+        model: Model,
+        step: int,
+        message_id: str,
+        counted: CountedCall,
+        *,
+        is_nudged: bool,
+    ) -> None:
+        self.ports = ports
+        self.model = model
+        self.step = step
+        self.counted = counted
+        self.is_nudged = is_nudged
+        self.blocks = _Blocks(ports, message_id)
+
+    @property
+    def message_id(self) -> str:
+        return self.blocks.message_id
+
+    def record(self) -> dict[str, Any]:
+        """What came of it, for the journal."""
+        return {"step": self.step, "parts": self.blocks.parts, **self.counted.record()}
+
+    def withdrawal(self) -> list[Event]:
+        """The events that take it back, and tell what it cost all the same."""
+        told = usage_event(self.model, self.counted)
+        return [*(() if told is None else (told,)), *self.blocks.retractions()]
+
+    async def keep(self) -> None:
+        """Store what came of it as an answer that was cut short."""
+        if self.blocks.parts:
+            await self.store((), "interrupted")
+
+    async def store(
+        self, calls: tuple[ProposedCall, ...], stop_reason: str, *, is_retracted: bool = False
+    ) -> None:
+        """Store it as the answer."""
+        blocks, ports = self.blocks, self.ports
+        content = [*blocks.parts, *(call.to_wire() for call in calls)]
+        data: dict[str, Any] = {
+            "message": {"id": blocks.message_id, "role": "assistant", "parts": content},
+            "stop_reason": stop_reason,
+            "step": self.step,
+            "model": self.model.info.label,
+            **({"retracted": True} if is_retracted else {}),
+            **self.counted.record(),
+        }
+        told = usage_event(self.model, self.counted)
+        events: list[Event] = [] if told is None else [told]
+        for index, call in enumerate(calls, start=blocks.count):
+            events += [_call_block(blocks.message_id, index), call.event]
+        await ports.commit("message", data, *events)
 
 
 class _Incoming:
     """An answer as it arrives."""
 
-    def __init__(self, ports: Ports, counted: CountedCall) -> None:
-        self.blocks = _Blocks(ports, ports.new_id("a"))
+    def __init__(self, ports: Ports, attempt: _Attempt) -> None:
+        self.blocks = attempt.blocks
         self.calls: list[CallReady] = []
         self.served: list[ServerCall] = []
         self.end: StepEnd | None = None
         self._drafts = _Drafts(ports)
-        self._counted = counted
+        self._counted = attempt.counted
 
     def take(self, event: ModelEvent) -> None:
         if isinstance(event, TextChunk):
@@ -235,32 +306,6 @@ class _Incoming:
             self.end = event
 
 
-async def _store_answer(
-    ports: Ports,
-    step: int,
-    blocks: _Blocks,
-    calls: tuple[ProposedCall, ...],
-    counted: CountedCall,
-    stop_reason: str,
-    *,
-    is_retracted: bool = False,
-) -> None:
-    content = [*blocks.parts, *(call.to_wire() for call in calls)]
-    data: dict[str, Any] = {
-        "message": {"id": blocks.message_id, "role": "assistant", "parts": content},
-        "stop_reason": stop_reason,
-        "step": step,
-        "model": ports.model.info.label,
-        **({"retracted": True} if is_retracted else {}),
-        **counted.record(),
-    }
-    told = usage_event(ports.model, counted)
-    events: list[Event] = [] if told is None else [told]
-    for index, call in enumerate(calls, start=blocks.count):
-        events += [_call_block(blocks.message_id, index), call.event]
-    await ports.commit("message", data, *events)
-
-
 async def _next_request(
     ports: Ports, step: int, toolset: Toolset, *, is_nudged: bool
 ) -> ModelRequest | None:
@@ -275,7 +320,7 @@ async def _next_request(
     elif last is not None and last.role == "assistant" and not last.tool_calls:
         return None
     system = system_text(ports.system, toolset.tools)
-    return ModelRequest(conversation, system, toolset.specs)
+    return ModelRequest(conversation, system, toolset.specs, ports.lineup.thinking)
 
 
 def _call_block(message_id: str, index: int) -> BlockStart:
@@ -335,14 +380,19 @@ class _Blocks:
         """Whether nothing of it is text that a person could read; thinking is none."""
         return not any(part["type"] == "text" and part["text"].strip() for part in self.parts)
 
+    def retractions(self) -> list[Event]:
+        """What takes back all that was shown, the last block first."""
+        places = reversed(range(self.count))
+        return [MsgRetracted(message_id=self.message_id, index=index) for index in places]
+
     def retract(self) -> bool:
         """Take back all that was shown of the answer, the last block first; none of it is stored.
 
         Whether there was anything.
         """
         self.close()
-        for index in reversed(range(self.count)):
-            self._emit(MsgRetracted(message_id=self.message_id, index=index))
+        for event in self.retractions():
+            self._emit(event)
         self.parts = []
         return self.count > 0
 

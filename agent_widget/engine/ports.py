@@ -27,6 +27,7 @@ from .hooks import Hooks
 from .late import Leavings
 from .permissions import Permissions
 from .prompt import SystemText
+from .retry import Lineup, Retries
 from .room import Room
 from .spending import RunPurse
 
@@ -64,7 +65,8 @@ async def _at_once() -> None:
 class Ports(Struct, frozen=True):
     """The surroundings of one run.
 
-    ``conversation`` is what the model sees now, ``toolset`` the tools it has now;
+    ``lineup`` holds the model and those that take over, ``retries`` says whether a call that failed
+    is made again. ``conversation`` is what the model sees now, ``toolset`` the tools it has now;
     ``permissions`` and ``ask`` decide about calls; ``unique_call_id`` keeps ids of calls unique in
     the session; ``is_stopped`` is true once the run may start nothing new, ``why_stopped`` is the
     reason for which it then ends, and no Stop is stored while ``dispatching`` is held;
@@ -78,7 +80,8 @@ class Ports(Struct, frozen=True):
     far.
     """
 
-    model: Model
+    lineup: Lineup
+    retries: Retries
     toolset: Callable[[], Toolset]
     system: SystemText
     conversation: Callable[[], Conversation]
@@ -109,6 +112,11 @@ class Ports(Struct, frozen=True):
     agent_runs: AgentRuns = field(default_factory=AgentRuns)
     hooks: Hooks = field(default_factory=Hooks)
     relieved: Callable[[], Awaitable[None]] = _at_once
+
+    @property
+    def model(self) -> Model:
+        """The model that answers now."""
+        return self.lineup.current
 
 
 def system_text(system: SystemText, tools: Registry) -> str | None:

@@ -15,6 +15,7 @@ from ..view.history import view_of
 from ..view.model import SessionView
 from .commits import HistoryCommits
 from .inputs import Inputs
+from .models import Models
 from .runs import Runs, ended_data, ended_events
 from .staff import Staff
 from .toolrun import left_open
@@ -62,6 +63,7 @@ class Resumption(Struct, frozen=True):
     writer: Writer
     inputs: Inputs
     staff: Staff
+    models: Models
     runs: Runs
     tree: SessionTree
     commits: HistoryCommits
@@ -72,7 +74,7 @@ class Resumption(Struct, frozen=True):
         ``cwd`` is told where this is the beginning of the stream of events.
         """
         writer = self.writer
-        self.staff.restore(journal.crew)
+        gone = self.models.restore(journal)
         self.runs.call_ids |= journal.call_ids
         self.tree.look_ahead(journal)
         writer.view, ended = recovered(journal, writer.session_id)
@@ -93,6 +95,8 @@ class Resumption(Struct, frozen=True):
             writer.emit(SessionCreated(cwd=cwd))
         if ended is not None and writer.recorder.read_only is None:
             writer.emit(notice("recovery", "recovered", CUT_OFF))
+        if gone is not None:
+            writer.emit(gone)
         waiting = len(self.inputs.waiting)
         writer.emit(SessionResumed(message_count=len(messages), pending_count=waiting))
         await self.runs.late.give_up(journal)

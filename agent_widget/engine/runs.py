@@ -215,6 +215,7 @@ class Runs:
                 case "refuse":
                     raise NotRunning
         self._around.approvals.withdraw()
+        self._around.staff.retries.abort_retry()
         self._around.compactor.abort()
         self._supervise(run, grace_s)
 
@@ -322,7 +323,8 @@ class Runs:
 
         crew = around.staff.crew
         return Ports(
-            model=crew.current.model,
+            lineup=crew.lineup,
+            retries=around.staff.retries,
             toolset=lambda: around.staff.crew.current.toolbox.active,
             system=settled(crew.current.system),
             conversation=lambda: in_context(writer.view),

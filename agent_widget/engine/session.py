@@ -55,6 +55,7 @@ from .ending import CLOSE_S, Ending, Receipt
 from .hooks import Hooks
 from .inputcontrol import InputControl
 from .inputs import AtRest, Inputs, Sent, clean_text
+from .models import ModelOptions, Models
 from .opening import Opening
 from .permissions import Permissions
 from .prompt import System, SystemPrompt
@@ -110,6 +111,7 @@ class Session(Accessors):
         store_grace_s: float = GRACE_S,
         warnings: tuple[str | TurnError, ...] = (),
         hooks: Hooks | None = None,
+        models: ModelOptions | None = None,
         compaction: Compaction | None = None,
     ) -> None:
         given: object = model
@@ -131,9 +133,10 @@ class Session(Accessors):
 
         if input_control:
             self._control = (*self._control, control_of(MAIN))
-        own = register([*tools, *self._control])
+        chosen, own = models or ModelOptions(), register([*tools, *self._control])
         crew = crew_of(model, system, own, agents, while_running, control_of)
-        self._staff = Staff(crew, self._writer)
+        self._staff = Staff(crew, self._writer, chosen.retries())
+        self.models = Models(self._staff, self._writer, chosen, prices or PriceList())
         self._commits = HistoryCommits(on_history_commit, self._tell_commit_failure)
         self._writer.when_lost = self._lost
         self._sending = asyncio.Lock()
@@ -166,14 +169,10 @@ class Session(Accessors):
         self.context = Context(self._writer, self.inputs, self.runs, new_id)
         self.tree = SessionTree(self._writer, self.runs, summaries, new_id, self._hooks)
         resumption = Resumption(
-            self._writer, self.inputs, self._staff, self.runs, self.tree, self._commits
+            self._writer, self.inputs, self._staff, self.models, self.runs, self.tree, self._commits
         )
         self._opening = Opening(
-            resumption,
-            permissions,
-            self._hooks,
-            warnings=warnings,
-            when_lost=self._lost,
+            resumption, permissions, self._hooks, warnings=warnings, when_lost=self._lost
         )
         self._ending = Ending(
             self._writer, self.runs, self._commits, summaries, self._staff, self.compaction
@@ -374,8 +373,7 @@ class Session(Accessors):
             self._require_open()
             if not any(message.role == "user" for message in self.messages):
                 raise SessionError("INVALID_INPUT", "There is no message to run again.")
-            data = {"resumed_from": self.messages[-1].id}
-            return await self.runs.admit("retry", data, context)
+            return await self.runs.admit("retry", {"resumed_from": self.messages[-1].id}, context)
 
     async def stop(self, grace_s: float = STOP_GRACE_S) -> None:
         """End the run under way: nothing new starts, text stays, what waits waits.

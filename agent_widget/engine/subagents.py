@@ -18,6 +18,8 @@ from ..core.events import (
     AgentProgress,
     AgentSpawned,
     Event,
+    ProviderSwitched,
+    RetryScheduled,
     ToolStarted,
     WhileRunning,
 )
@@ -25,6 +27,7 @@ from ..core.feed import actions_of
 from ..core.messages import Conversation, Message, user_message
 from ..core.reducer import session_reducer
 from ..core.replay import call_failure
+from ..core.retraction import without_answer
 from ..core.state import SessionState, empty_state
 from ..providers.base import Model
 from ..tools.base import CallText, Handoff, Kind, TextBlock, Tool, ToolContext, ToolOutput
@@ -250,7 +253,7 @@ class _NestedRun:
         toolset = toolset_of(register(own_tools(agent, outer.toolset().tools)))
         self.ports: Ports = replace(
             outer,
-            model=agent.model or outer.model,
+            lineup=outer.lineup if agent.model is None else outer.lineup.led_by(agent.model),
             toolset=lambda: toolset,
             system=agent.system,
             conversation=self._conversation,
@@ -294,7 +297,11 @@ class _NestedRun:
             self._fold(event)
 
     def _fold(self, event: Event) -> None:
-        if event.agent_id is None:
+        if event.agent_id is not None:
+            return
+        if isinstance(event, RetryScheduled | ProviderSwitched):
+            self.state = without_answer(self.state, event.message_id)
+        else:
             for action in actions_of(event):
                 self.state = session_reducer(self.state, action)
 

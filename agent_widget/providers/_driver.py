@@ -31,6 +31,7 @@ from ._parts import sendable
 from ._secret import ApiKey, Credentials, Grant
 from ._sse import MAX_EVENT_BYTES, EventReader, EventTooLarge
 from .base import ModelEvent, ModelInfo, ModelRequest
+from .listing import listed_models
 from .presets import Preset
 
 TIMEOUT_S: Final = 300.0
@@ -163,6 +164,15 @@ class HttpModel:
             digests = _refused_images(failure, request)
             if not (digests and self._forget_images(digests)):
                 raise failure
+
+    async def list_models(self) -> tuple[str, ...]:
+        """The names of the models of this server, in its order. Raises ModelError."""
+        grant = await self._credentials.current()
+        if (failure := self._closed()) is not None:
+            raise failure
+        path = self._url.path.removesuffix(self.path) + "/models"
+        url = self._url.copy_with(path=path)
+        return await listed_models(self._client, url, grant, limits=self._timeouts)
 
     async def aclose(self) -> None:
         """Release connections; harmless twice. A client that was passed in stays open."""

@@ -37,7 +37,7 @@ class Credentials:
         header: str = "authorization",
     ) -> None:
         if isinstance(key, str):
-            key = _checked_key(key)
+            key = checked_key(key)
         elif key is not None and not callable(key):
             raise InvalidOptions(
                 f"api_key must be text, a function returning text, or None, not a "
@@ -115,7 +115,7 @@ def _granted_by(
         fresh: object = key()
         if not isinstance(fresh, str):
             return None, f"it returned a {type(fresh).__name__}"
-        return Grant(_checked_key(fresh), headers, header), ""
+        return Grant(checked_key(fresh), headers, header), ""
     except Exception as error:  # noqa: BLE001 - anything may go wrong in the user's function
         return None, type(error).__name__
 
@@ -148,7 +148,7 @@ def _without_pieces(text: str, secret: str) -> str:
     return "".join(kept)
 
 
-def _checked_key(key: str) -> str | None:
+def checked_key(key: str) -> str | None:
     """``key`` without surrounding space; None when blank. The error never shows the value."""
     key = key.strip()
     if not key:

@@ -150,3 +150,12 @@ class Model(Protocol):
     async def aclose(self) -> None:
         """Release connections; harmless twice."""
         ...
+
+
+@runtime_checkable
+class ListsModels(Protocol):
+    """A model whose server says which others it has."""
+
+    async def list_models(self) -> tuple[str, ...]:
+        """Their names, in the server's order. Raises ModelError."""
+        ...

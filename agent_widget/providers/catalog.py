@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from ..core.errors import InvalidOptions
+from ..core.errors import InvalidOptions, NoCredentials
 from ._defaults import OPENAI_URL, URL_VARIABLE
 from ._thinking import openai_levels
 from .base import Model
@@ -140,7 +140,7 @@ def _preset_model(
             advice=f"Set {preset.url_variable} or pass base_url=.",
         )
     if key is None and url is None and preset.key_variables:
-        raise InvalidOptions(
+        raise NoCredentials(
             f"model '{preset.name}:{name}' needs a key and none was given.",
             advice=f"Set {preset.key_variables[0]}, pass api_key=, pass the base_url= of a server "
             "that needs none, or use model='offline'.",

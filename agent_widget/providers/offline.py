@@ -138,12 +138,10 @@ def _failure(step: Fail) -> ModelError:
                 "The offline model asks to slow down (HTTP 429), as you asked.",
                 advice="The server asks to wait 2 s; then retry.",
                 status=429,
-                retryable=True,
                 retry_after_s=2.0,
             )
     return ModelError(
         "network",
         "The offline model dropped the connection in mid-answer, as you asked.",
         advice="Send something else; a retry fails again.",
-        retryable=True,
     )

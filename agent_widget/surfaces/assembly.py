@@ -29,7 +29,7 @@ from ..policy.hooks import Hook
 from ..policy.prompt import ApplicationPrompt
 from ..policy.strangers import unmatched_rules
 from ..providers.base import Model, ModelInfo
-from ..providers.catalog import resolve_model
+from ..providers.keys import TypedKeys
 from ..providers.prices import PriceList, TokenPrices
 from ..tools.base import Tool
 from ..tools.mcp.client import has_sdk
@@ -42,6 +42,7 @@ from .defaults import HELPER, Guarding, default_system, guards, workspace_tools
 from .driver import Driver, clock_ms
 from .keeping import Where, kept_at
 from .keys import KnownKey
+from .modelchoice import GivenModel, GivenModels, model_choice
 
 GivenTool = Tool | Callable[..., Any]
 
@@ -58,6 +59,10 @@ class ChatOptions(TypedDict, total=False):
     ask_user: AskUser | None
     permission: Mapping[str, Any] | None
     adjudicator: Adjudicator | Literal[False] | None
+    fallback: Iterable[GivenModel]
+    models: Iterable[GivenModel]
+    thinking: str | None
+    auto_retry: bool
     base_url: str | None
     api_key: str | Callable[[], str] | None
     namespace: dict[str, Any] | None
@@ -92,7 +97,7 @@ class Assembly:
 
     def __init__(
         self,
-        model: str | Model | None,
+        model: GivenModels,
         options: ChatOptions,
         *,
         host_adjudicator: Adjudicator | None = None,
@@ -107,7 +112,8 @@ class Assembly:
         kept = kept_at(options.get("store"), options.get("resume"), options.get("session_id"))
         workspace = options.get("workspace", ".")
         root = None if workspace is None else Path(workspace)
-        base_url, known = options.get("base_url"), KnownKey(options.get("api_key"))
+        self.keys = TypedKeys()
+        known = KnownKey(options.get("api_key"))
         guarding = Guarding(
             options.get("permission"),
             options.get("adjudicator"),
@@ -115,13 +121,22 @@ class Assembly:
             options.get("trust_project_hooks", False),
             options.get("on_warning"),
         )
-        guarded = guards(guarding, host_adjudicator, root or Path(), known.hidden)
+
+        def hidden(text: str) -> str:
+            return self.keys.hidden(known.hidden(text))
+
+        guarded = guards(guarding, host_adjudicator, root or Path(), hidden)
         self._servers = self._mcp_servers(options, guarded.servers, root or Path())
-        client = resolve_model(model, base_url=base_url, api_key=known.key)
         agents = options.get("agents", (HELPER,))
         budget, prices = budget_option(options.get("budget")), PriceList(options.get("prices"))
-        for each in (client, *(agent.model for agent in agents if agent.model is not None)):
+
+        def check(each: Model) -> None:
             _check_priced(budget, prices, each.info)
+
+        choice = model_choice(model, {**options, "api_key": known.key}, self.keys, check)
+        for agent in agents:
+            if agent.model is not None:
+                check(agent.model)
         self._own = self._own_tools(options, root)
         self._helpers = agent_tools(agents)
         self._allow = options.get("allow_tools")
@@ -131,7 +146,8 @@ class Assembly:
         known_tools |= {tool.name for agent in agents for tool in agent.tools or ()}
         make = functools.partial(
             Session,
-            model=client,
+            model=choice.model,
+            models=choice.options,
             tools=registry,
             agents=agents,
             system=SystemPrompt(

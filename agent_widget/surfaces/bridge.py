@@ -28,11 +28,13 @@ from ..core.events import (
     SessionEnded,
     SessionReset,
     StorageChanged,
+    ThinkingChanged,
     ToolAnswered,
     TreeNavigated,
 )
 from ..engine.session import Session
 from ..policy.input import requested_change
+from ..providers.keys import TypedKeys
 from ..view.live import Delivery, LiveView
 from ..view.locale.shown import Shown
 from ..view.locale.words import ENGLISH, match_of, words_of
@@ -40,6 +42,7 @@ from ..view.model import SessionView
 from ..view.patch import diff
 from ..view.protocol import PROTOCOL
 from ..view.schema import TRAIT_BYTES, history_to_wire, view_to_wire
+from .modelcommands import model_commands, without_key
 
 MAX_FPS: Final = 30
 BOUNDARIES: Final = (
@@ -51,6 +54,7 @@ BOUNDARIES: Final = (
     SessionReset,
     SessionEnded,
     ModelChanged,
+    ThinkingChanged,
     StorageChanged,
     TreeNavigated,
     LocaleChanged,
@@ -89,6 +93,7 @@ class Bridge:
         loop: asyncio.AbstractEventLoop,
         on_greeting: Callable[[], None] = lambda: None,
         delivery: Delivery | None = None,
+        keys: TypedKeys | None = None,
     ) -> None:
         self.epoch = session.stream_id
         self.seq = 0
@@ -119,6 +124,7 @@ class Bridge:
             "set_input_policy": self._set_input_policy,
             "take_over": self._take_over,
             "fork": self._fork,
+            **model_commands(session, keys or TypedKeys()),
         }
         self._unsubscribe = session.subscribe(self._on_event)
 
@@ -190,7 +196,7 @@ class Bridge:
             case "history":
                 self._send_history(content)
             case "command":
-                task = self._loop.create_task(self._command(content))
+                task = self._loop.create_task(self._command(without_key(content)))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 

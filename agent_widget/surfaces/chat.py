@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ..core.errors import SessionError
 from ..policy.permission import Decision
+from ..providers.keys import TypedKeys
 from ..view.live import Delivery
 from ..view.locale.shown import Shown
 from ..view.locale.words import ENGLISH, Words, words_of
@@ -34,7 +35,13 @@ class Chat:
     """
 
     def __init__(
-        self, driver: Driver, widget: Widget, *, is_own: bool, delivery: Delivery | None = None
+        self,
+        driver: Driver,
+        widget: Widget,
+        *,
+        is_own: bool,
+        delivery: Delivery | None = None,
+        keys: TypedKeys | None = None,
     ) -> None:
         self.driver = driver
         self.displayed: DisplayContext | None = None
@@ -42,6 +49,7 @@ class Chat:
         self._widget = widget
         self._is_own = is_own
         self._delivery = delivery
+        self._keys = keys
         self._bridge: Bridge | None = None
         self._attendant = WidgetAttendant(
             driver.host,
@@ -72,7 +80,7 @@ class Chat:
         driver = self.driver
         greeted = self._attendant.page_greeted
         self._bridge = Bridge(
-            driver.session, self._widget, driver.engine.loop, greeted, self._delivery
+            driver.session, self._widget, driver.engine.loop, greeted, self._delivery, self._keys
         )
         self._widget.on_msg(self._on_msg)
         comm = self._widget.comm

@@ -40,6 +40,7 @@ from ..providers.base import Model
 from ..view.model import ErrorView, SessionView, UsageView
 from .assembly import Assembly, ChatOptions, GivenTool
 from .driver import Driver
+from .modelchoice import GivenModel, GivenModels
 from .run import Run
 
 T = TypeVar("T")
@@ -109,6 +110,16 @@ class ChatSession:
         """Run again from what is usable of the conversation."""
         return await self._started(lambda session, context: session.retry(context))
 
+    async def set_model(self, model: GivenModel) -> None:
+        """Make ``model`` that of the next run. Raises SessionError ``assembly_failed`` for what is
+        no model, ``no_credentials`` where its key is missing; then nothing has changed.
+        """
+        await self.call(lambda session: session.models.set_model(model))
+
+    async def set_thinking(self, level: str) -> bool:
+        """Let the model think so much from the next run on, or as near to that as it can."""
+        return await self.call(lambda session: session.models.set_thinking_level(level))
+
     async def interrupt(self) -> None:
         """End the run under way, if there is one; text stays, the session is usable."""
         await self.call(lambda session: session.interrupt())
@@ -154,7 +165,7 @@ class ChatSession:
 
 
 async def create_session(
-    model: str | Model | None = None,
+    model: GivenModels = None,
     *,
     signal: asyncio.Event | None = None,
     **options: Unpack[ChatOptions],
@@ -171,9 +182,7 @@ async def create_session(
     return chat
 
 
-async def open_or_resume(
-    session_id: str, model: str | Model | None = None, **options: Any
-) -> ChatSession:
+async def open_or_resume(session_id: str, model: GivenModels = None, **options: Any) -> ChatSession:
     """The session of that name: the stored one goes on, or a new one begins.
 
     To go on is cheaper than to begin: the server may still have the conversation in its cache.
@@ -214,7 +223,7 @@ class Query:
     SessionError ``assembly_failed``.
     """
 
-    def __init__(self, prompt: str, model: str | Model | None, options: ChatOptions) -> None:
+    def __init__(self, prompt: str, model: GivenModels, options: ChatOptions) -> None:
         self._prompt = prompt
         self._model = model
         self._options = options
@@ -271,7 +280,7 @@ class Query:
             raise SessionError("assembly_failed", message, advice=error.advice) from error
 
 
-def query(prompt: str, model: str | Model | None = None, **options: Unpack[ChatOptions]) -> Query:
+def query(prompt: str, model: GivenModels = None, **options: Unpack[ChatOptions]) -> Query:
     """One run with its tool loop. ``prompt`` is what the user says, never the system text.
 
     With ``output_type`` (a pydantic model, another type, or a JSON Schema) the answer is one of
@@ -320,5 +329,5 @@ async def run_agent(
         return await chat.ask(prompt)
 
 
-def _assembly(model: str | Model | None, options: ChatOptions) -> Assembly:
+def _assembly(model: GivenModels, options: ChatOptions) -> Assembly:
     return Assembly(model, options)

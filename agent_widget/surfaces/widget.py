@@ -34,7 +34,6 @@ from ..policy.budget import Budget
 from ..policy.compaction import Compaction
 from ..policy.hooks import Hook
 from ..policy.prompt import ApplicationPrompt
-from ..providers.base import Model
 from ..providers.prices import TokenPrices
 from ..tools.base import Tool
 from ..view.live import Delivery, delivery_of
@@ -46,6 +45,7 @@ from .embedding import EmbeddableWidget
 from .fallback import view_as_html, view_as_markdown, view_as_text
 from .keeping import Where
 from .kernel.context import DisplayContext
+from .modelchoice import GivenModel, GivenModels
 from .run import Run
 
 LOCALE_VARIABLE: Final = "AGENT_WIDGET_LOCALE"
@@ -63,13 +63,20 @@ class AgentWidget(EmbeddableWidget):
     """A chat with an agent, next to your data.
 
     ``model`` is ``"provider:name"``, a ``Model``, or None: then OPENAI_API_KEY decides, and without
-    it the offline model answers. ``tools`` are functions or ``@tool`` tools beside those of the
-    notebook (``notebook=False`` leaves these out) and of ``workspace``, the folder in which file
-    tools and bash work (None leaves them out); ``agents`` are helpers that the model can hand
-    tasks to, or the conversation. Of all of these, those named in ``allow_tools`` (None: all) and
-    not in ``exclude_tools`` are there. ``namespace`` is where code runs and variables are read
-    (default: the notebook's); ``system`` is a text, or a function from the names of the active
-    tools to one, and ``system_append`` follows it, or the default text. A deployment may set
+    it the offline model answers. With a list, or with ``fallback``, the next model takes over where
+    one fails; ``models`` are those to choose from in the page (none: all that are known),
+    ``thinking`` is how much the model thinks (off, minimal, low, medium, high or xhigh; None: as
+    its server likes), and ``auto_retry`` makes calls that failed in passing again. ``api_key`` is
+    a key, or a function that is called for each request; it and ``base_url`` are for the server of
+    the first model alone.
+
+    ``tools`` are functions or ``@tool`` tools beside those of the notebook (``notebook=False``
+    leaves these out) and of ``workspace``, the folder in which file tools and bash work (None
+    leaves them out); ``agents`` are helpers that the model can hand tasks to, or the conversation.
+    Of all of these, those named in ``allow_tools`` (None: all) and not in ``exclude_tools`` are
+    there. ``namespace`` is where code runs and variables are read (default: the notebook's);
+    ``system`` is a text, or a function from the names of the active tools to one, and
+    ``system_append`` follows it, or the default text. A deployment may set
     ``AgentWidget.application_prompt``: from the next run on it stands where there is no
     ``system``, or before it, as its policy says.
 
@@ -123,8 +130,12 @@ class AgentWidget(EmbeddableWidget):
 
     def __init__(  # noqa: PLR0913  # what a user may choose, all by name
         self,
-        model: str | Model | None = None,
+        model: GivenModels = None,
         *,
+        fallback: Iterable[GivenModel] = (),
+        models: Iterable[GivenModel] = (),
+        thinking: str | None = None,
+        auto_retry: bool = True,
         tools: Iterable[Tool | Callable[..., Any]] = (),
         agents: Sequence[Agent] = (HELPER,),
         allow_tools: Sequence[str] | None = None,
@@ -175,6 +186,10 @@ class AgentWidget(EmbeddableWidget):
             "ask_user": ask_user,
             "permission": permission,
             "adjudicator": adjudicator,
+            "fallback": fallback,
+            "models": models,
+            "thinking": thinking,
+            "auto_retry": auto_retry,
             "base_url": base_url,
             "api_key": api_key,
             "namespace": namespace,
@@ -209,7 +224,8 @@ class AgentWidget(EmbeddableWidget):
         )
         self._driver = self._assembly.driver
         wanted = None if delivery is None else delivery_of(delivery)
-        self._chat = Chat(self._driver, self, is_own=session is None, delivery=wanted)
+        own, keys = session is None, self._assembly.keys
+        self._chat = Chat(self._driver, self, is_own=own, delivery=wanted, keys=keys)
         if wanted_locale is not None:
             self._chat.set_locale(wanted_locale)
         words = self._chat.words().for_page()
@@ -303,6 +319,27 @@ class AgentWidget(EmbeddableWidget):
         """
         registry = self._assembly.registry_with(tools)
         self._driver.command(lambda: self._driver.session.refresh_tools(registry))
+
+    def set_model(self, model: GivenModel) -> None:
+        """Make ``model`` that of the next run; a run under way keeps its own.
+
+        Raises SessionError ``assembly_failed`` for what is no model, ``no_credentials`` where its
+        key is missing; then nothing has changed.
+        """
+        self._driver.command(lambda: self.session.models.set_model(model))
+
+    def set_thinking(self, level: str) -> bool:
+        """Let the model think so much from the next run on, or as near to that as it can.
+
+        False when that could not be stored. Whether thinking is shown is for ``delivery`` to say.
+        """
+        stored: bool = self._driver.command(lambda: self.session.models.set_thinking_level(level))
+        return stored
+
+    def list_models(self) -> tuple[str, ...]:
+        """The models of the server, as ``set_model`` takes them. Raises ModelError."""
+        names: tuple[str, ...] = self._driver.command(self.session.models.list_models)
+        return names
 
     def set_delivery(self, delivery: Delivery | Mapping[str, str]) -> None:
         """Show text and thinking as ``delivery`` says, from the next block on."""

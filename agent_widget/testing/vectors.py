@@ -21,7 +21,7 @@ from ..core.reducer import session_reducer
 from ..core.resumable import resumable
 from ..core.wire import messages_from_wire, messages_to_wire, state_from_wire, state_to_wire
 from ..tools.registry import active_names, refreshed_names
-from . import budget_suites, event_suites, input_suites, tree_suites
+from . import budget_suites, event_suites, input_suites, model_suites, tree_suites
 from .matching import differences
 
 Vector = Mapping[str, Any]
@@ -85,6 +85,7 @@ RESULTS: Final = {
     **budget_suites.RESULTS,
     **event_suites.RESULTS,
     **input_suites.RESULTS,
+    **model_suites.RESULTS,
     **tree_suites.RESULTS,
 }
 SUITES: Final[Mapping[str, Callable[[Vector], list[str]]]] = {

@@ -54,7 +54,7 @@ def without_block(view: SessionView, event: MsgRetracted) -> SessionView:
         message = _cut(run.messages[at], place, end)
         return SessionState.of(run.messages.replaced(at, message), run.status, run.error)
 
-    chat = edit(view.chat) if event.agent_id is None else _edited(view.chat, event.agent_id, edit)
+    chat = edited_run(view.chat, event.agent_id, edit)
     moved = later
     if end is not None:
         chars, others = end.text_chars - place.text_chars, end.other_parts - place.other_parts
@@ -105,6 +105,13 @@ def _run(chat: SessionState, agent_id: str | None) -> SessionState | None:
             if nested is not None:
                 return nested
     return None
+
+
+def edited_run(
+    chat: SessionState, agent_id: str | None, edit: Callable[[SessionState], SessionState]
+) -> SessionState:
+    """``chat`` with its own run edited or, by the id of its call, that of a sub-agent."""
+    return edit(chat) if agent_id is None else _edited(chat, agent_id, edit)
 
 
 def _edited(

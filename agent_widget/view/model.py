@@ -78,10 +78,30 @@ class QuestionView(Struct, frozen=True):
     is_form: bool = False
 
 
+class RetryView(Struct, frozen=True):
+    """A model call that failed, for ``reason``, and waits to be made again."""
+
+    attempt: int
+    max_attempts: int
+    delay_ms: int
+    reason: str
+
+
 class ModelView(Struct, frozen=True):
+    """The model of the next run, by name ``alias``; ``choices`` are those to choose from.
+
+    ``thinking_levels`` is empty for one that does not reason; ``thinking`` None is what its server
+    likes.
+    """
+
     label: str = ""
     offline: bool = False
     notice: str | None = None
+    alias: str = ""
+    choices: tuple[str, ...] = ()
+    thinking_levels: tuple[str, ...] = ()
+    thinking: str | None = None
+    retry: RetryView | None = None
 
 
 def _sum(one: str | None, other: str | None) -> str:

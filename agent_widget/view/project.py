@@ -26,7 +26,6 @@ from ..core.events import (
     InputWithdrawn,
     InteractionChanged,
     LocaleChanged,
-    ModelChanged,
     MsgRetracted,
     MsgThinkingDelta,
     NoticeDismissed,
@@ -53,7 +52,6 @@ from ..core.events import (
     TurnCompleted,
     TurnError,
     TurnStarted,
-    UsageUpdated,
 )
 from ..core.eventwire import event_to_wire
 from ..core.feed import actions_of
@@ -69,13 +67,13 @@ from .model import (
     AgentView,
     ErrorView,
     Mark,
-    ModelView,
     NoteView,
     Notice,
     Phase,
     SessionView,
     StorageView,
 )
+from .modelrows import MODEL_ROWS, without_retry
 from .servers import SERVER_ROWS
 
 MARKED_ENDS: Final[Mapping[str, Mark]] = {
@@ -199,10 +197,6 @@ def _ended(view: SessionView, _event: SessionEnded) -> SessionView:
 
 def _interaction(view: SessionView, event: InteractionChanged) -> SessionView:
     return replace(view, can_send=event.can_send, revision=event.revision)
-
-
-def _model(view: SessionView, event: ModelChanged) -> SessionView:
-    return replace(view, model=ModelView(event.label, event.offline, event.notice))
 
 
 def _mode(view: SessionView, event: PermissionModeChanged) -> SessionView:
@@ -349,7 +343,7 @@ def _dismissed(view: SessionView, event: NoticeDismissed) -> SessionView:
 def _run_end(view: SessionView, event: TurnCompleted | TurnAborted) -> SessionView:
     phase: Phase = "error" if view.chat.status == "error" else "idle"
     return replace(
-        view,
+        without_retry(view),
         phase=phase,
         stopping=False,
         question=None,
@@ -400,19 +394,6 @@ def _block_start(view: SessionView, event: BlockStart) -> SessionView:
     return view if event.agent_id else in_phase(view, "streaming")
 
 
-def _usage(view: SessionView, event: UsageUpdated) -> SessionView:
-    tokens = (
-        event.input_tokens,
-        event.output_tokens,
-        event.cache_read_tokens,
-        event.cache_write_tokens,
-    )
-    usage = view.usage.plus(tokens, event.cost, event.currency, event.uncached_cost)
-    if event.agent_id is None and event.purpose is None:
-        usage = usage.in_context(event.context_window_tokens)
-    return replace(view, usage=usage)
-
-
 _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     SessionCreated: _created,
     SessionResumed: _resumed,
@@ -420,7 +401,6 @@ _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     SessionStopping: _stopping,
     SessionEnded: _ended,
     InteractionChanged: _interaction,
-    ModelChanged: _model,
     PermissionModeChanged: _mode,
     LocaleChanged: _locale,
     TodoUpdated: _todos,
@@ -445,7 +425,7 @@ _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     SessionCompacted: with_compaction,
     BlockStart: _block_start,
     MsgRetracted: without_block,
-    UsageUpdated: _usage,
     **CALL_ROWS,
+    **MODEL_ROWS,
     **SERVER_ROWS,
 }

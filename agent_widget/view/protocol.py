@@ -33,6 +33,10 @@ CommandName = Literal[
     "set_input_policy",
     "take_over",
     "fork",
+    "set_model",
+    "set_thinking",
+    "set_key",
+    "list_models",
 ]
 
 
@@ -169,10 +173,28 @@ class Interaction(TypedDict):
     revision: int
 
 
+class Retry(TypedDict):
+    """A model call that failed, for ``reason``, and is made again after ``delay_ms``."""
+
+    attempt: int
+    max_attempts: int
+    delay_ms: int
+    reason: str
+
+
 class ModelView(TypedDict):
+    """``thinking_levels`` is empty for a model that does not reason; ``thinking`` null is its own
+    default; ``choices`` are the models to choose from, ``alias`` is the name of this one.
+    """
+
     label: str
     offline: bool
     notice: str | None
+    alias: str
+    choices: list[str]
+    thinking_levels: list[str]
+    thinking: str | None
+    retry: Retry | None
 
 
 class Question(TypedDict):
@@ -352,6 +374,7 @@ class Receipt(TypedDict):
     message_id: NotRequired[str]
     queue: NotRequired[QueueName]
     text: NotRequired[str]
+    models: NotRequired[list[str]]
 
 
 class Refusal(TypedDict):

@@ -14,7 +14,7 @@ from msgspec.json import encode
 from ..core.messages import Conversation, Json, Message, Part, TextPart, ToolPart
 from ..core.state import Status
 from . import protocol as wire
-from .model import NO_FACTS, NOT_LIVE, Branch, CallFacts, NoteView, SessionView
+from .model import NO_FACTS, NOT_LIVE, Branch, CallFacts, ModelView, NoteView, SessionView
 
 WINDOW_MESSAGES: Final = 50
 WINDOW_BYTES: Final = 750_000
@@ -44,11 +44,7 @@ def top_to_wire(view: SessionView) -> wire.Top:
         "interaction": {"can_send": view.can_send, "revision": view.revision},
         "can_stop": view.can_stop,
         "can_retry": view.can_retry,
-        "model": {
-            "label": view.model.label,
-            "offline": view.model.offline,
-            "notice": view.model.notice,
-        },
+        "model": _model(view.model),
         "question": None
         if question is None
         else {
@@ -114,6 +110,27 @@ def top_to_wire(view: SessionView) -> wire.Top:
             "currency": usage.currency,
             "context_tokens": usage.context_tokens,
             "context_window": usage.context_window,
+        },
+    }
+
+
+def _model(model: ModelView) -> wire.ModelView:
+    retry = model.retry
+    return {
+        "label": model.label,
+        "offline": model.offline,
+        "notice": model.notice,
+        "alias": model.alias,
+        "choices": list(model.choices),
+        "thinking_levels": list(model.thinking_levels),
+        "thinking": model.thinking,
+        "retry": None
+        if retry is None
+        else {
+            "attempt": retry.attempt,
+            "max_attempts": retry.max_attempts,
+            "delay_ms": retry.delay_ms,
+            "reason": retry.reason,
         },
     }
 

@@ -37,6 +37,10 @@ from ..core.events import (
     PermissionModeChanged,
     PermissionRequested,
     PhaseChanged,
+    ProviderSwitched,
+    RetryEnded,
+    RetryScheduled,
+    RetryStarted,
     SessionCheckpointed,
     SessionCompacted,
     SessionCreated,
@@ -47,6 +51,7 @@ from ..core.events import (
     SessionResumed,
     SessionStopping,
     StorageChanged,
+    ThinkingChanged,
     TodoUpdated,
     ToolAnswered,
     ToolCompleted,
@@ -161,6 +166,34 @@ def _phase(event: PhaseChanged) -> Said:
 
 def _model(event: ModelChanged) -> Said:
     return said("model", model=quoted(event.label), because=_because(event.notice))
+
+
+def _thinking(event: ThinkingChanged) -> Said:
+    return said("thinking", level=quoted(event.level))
+
+
+def _switched(event: ProviderSwitched) -> Said:
+    return said("takeover", model=quoted(event.to_model), because=_because(event.reason))
+
+
+def _retry(event: RetryScheduled) -> Said:
+    return said(
+        "retry",
+        seconds=event.delay_ms / 1000,
+        attempt=event.attempt,
+        count=event.max_attempts,
+        because=_because(event.error_message),
+    )
+
+
+def _retrying(event: RetryStarted) -> Said:
+    return said("retry.started", attempt=event.attempt, count=event.max_attempts)
+
+
+def _retried(event: RetryEnded) -> Said:
+    if event.success:
+        return said("retry.succeeded")
+    return said("retry.failed", because=_because(event.final_error))
 
 
 def _mode(event: PermissionModeChanged) -> Said:
@@ -406,6 +439,11 @@ SENTENCES: Final[Mapping[type[Event], Callable[[Any], Said | str]]] = {
     EventsDropped: _dropped,
     PhaseChanged: _phase,
     ModelChanged: _model,
+    ThinkingChanged: _thinking,
+    ProviderSwitched: _switched,
+    RetryScheduled: _retry,
+    RetryStarted: _retrying,
+    RetryEnded: _retried,
     PermissionModeChanged: _mode,
     ToolsChanged: _tools,
     TodoUpdated: _todos,

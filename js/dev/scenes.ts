@@ -45,6 +45,17 @@ export const said = (
   note: null,
 });
 
+const modelOf = (label: string): SessionView["model"] => ({
+  label,
+  offline: false,
+  notice: null,
+  alias: label,
+  choices: [label, "openai:gpt-5"],
+  thinking_levels: label === "offline" ? [] : ["minimal", "low", "medium", "high"],
+  thinking: null,
+  retry: null,
+});
+
 export const viewOf = (items: Message[], fields: Partial<SessionView> = {}): SessionView => ({
   session_id: "demo",
   status: "idle",
@@ -52,7 +63,7 @@ export const viewOf = (items: Message[], fields: Partial<SessionView> = {}): Ses
   interaction: { can_send: true, revision: 1 },
   can_stop: false,
   can_retry: false,
-  model: { label: "openai:gpt-5-mini", offline: false, notice: null },
+  model: modelOf("openai:gpt-5-mini"),
   permission: { mode: "default", warning: null },
   question: null,
   queue: [],
@@ -424,7 +435,7 @@ const offline = (items: Message[]): SessionView =>
   viewOf(items, {
     usage: null,
     model: {
-      label: "offline",
+      ...modelOf("offline"),
       offline: true,
       notice:
         'Offline model: it is not an LLM and knows a handful of requests. For a real one: AgentWidget("openai:gpt-5-mini") with OPENAI_API_KEY set.',

@@ -4,7 +4,7 @@ export const PROTOCOL = 1;
 
 export type DecisionWord = "allow_once" | "edit" | "allow_session" | "allow_project" | "deny";
 
-export type CommandName = "send" | "stop" | "retry" | "reset" | "compact" | "decide" | "dismiss" | "edit" | "branch" | "edit_waiting" | "remove_waiting" | "set_input_policy" | "take_over" | "fork";
+export type CommandName = "send" | "stop" | "retry" | "reset" | "compact" | "decide" | "dismiss" | "edit" | "branch" | "edit_waiting" | "remove_waiting" | "set_input_policy" | "take_over" | "fork" | "set_model" | "set_thinking" | "set_key" | "list_models";
 
 export type Status = "idle" | "streaming" | "error";
 
@@ -133,10 +133,24 @@ export interface Interaction {
   revision: number;
 }
 
+/** A model call that failed, for `reason`, and is made again after `delay_ms`. */
+export interface Retry {
+  attempt: number;
+  max_attempts: number;
+  delay_ms: number;
+  reason: string;
+}
+
+/** `thinking_levels` is empty for a model that does not reason; `thinking` null is its own default; `choices` are the models to choose from, `alias` is the name of this one. */
 export interface ModelView {
   label: string;
   offline: boolean;
   notice: string | null;
+  alias: string;
+  choices: string[];
+  thinking_levels: string[];
+  thinking: string | null;
+  retry: Retry | null;
 }
 
 /** The one open permission question; `text` is exactly what will run. `options` are the answers on offer, `rules` what allowing for the session or the project adds (a person may narrow them), `project_file` where the latter are written. With `is_form` a running call asks for what is in `args`, and `tool` names who asks. */
@@ -313,6 +327,7 @@ export interface Receipt {
   message_id?: string;
   queue?: "steering" | "follow_up";
   text?: string;
+  models?: string[];
 }
 
 /** A command was not carried out, and why. */

@@ -63,7 +63,11 @@ export const QUEUES: readonly Queue[] = ["steering", "follow_up"];
 
 /** One or two words for what the session does now. */
 export function statusInWords(t: Words, view: SessionView): string {
-  const { phase, status } = view;
+  const { phase, status, model } = view;
+  if (model.retry) {
+    const { delay_ms, attempt, max_attempts } = model.retry;
+    return t("retry.in", { time: Math.ceil(delay_ms / 1000), attempt, most: max_attempts });
+  }
   const running = status === "streaming";
   const beside = phase === "closed" || phase === "compacting";
   const told = phase !== "idle" && (running || beside) && t.known(`phase.${phase}`);

@@ -73,6 +73,10 @@ def test_every_vector_of_a_known_suite_is_run() -> None:
         "narrator.line": 2,
         "reducer": 93,
         "resumable": 16,
+        "model.cycle": 6,
+        "retry.plan": 7,
+        "thinking.cycle": 4,
+        "thinking.set": 6,
         "tools.registry": 5,
         "tools.set_active": 3,
     }

@@ -13,6 +13,7 @@ from agent_widget.core.events import Event, PermissionRequested
 from agent_widget.core.messages import ToolPart
 from agent_widget.core.records import Record
 from agent_widget.engine.approvals import READING_MS, AskUser
+from agent_widget.engine.models import ModelOptions
 from agent_widget.engine.permissions import Adjudicator, Permissions, ProjectRules
 from agent_widget.engine.prompt import System
 from agent_widget.engine.run import RunResult
@@ -20,6 +21,7 @@ from agent_widget.engine.session import Session
 from agent_widget.engine.subagents import Agent, agent_tools
 from agent_widget.policy.options import permission_options
 from agent_widget.policy.permission import Decision, Question
+from agent_widget.policy.retry import RetrySettings
 from agent_widget.providers.base import Model
 from agent_widget.store.base import Lease, SessionStore
 from agent_widget.store.memory import MemoryStore
@@ -38,6 +40,10 @@ class FakeClock:
     def __call__(self) -> int:
         self.now_ms += 1
         return self.now_ms
+
+    async def sleep(self, seconds: float) -> None:
+        """Let that time pass."""
+        self.now_ms += round(seconds * 1_000)
 
 
 def output_text(part: ToolPart) -> str:
@@ -156,6 +162,7 @@ async def opened(
     project: ProjectRules | None = None,
     system: System = "Be brief.",
     opening: int = 1,
+    models: ModelOptions | None = None,
     **options: Any,
 ) -> AsyncIterator[Case]:
     """A session with scripted steps, open until the block ends.
@@ -184,6 +191,7 @@ async def opened(
         agents=agents,
         ask_user=ask_user,
         attendant=person if attended else None,
+        models=models or ModelOptions(retry=RetrySettings(enabled=False)),
         **options,
     )
     case = Case(session, own_store, person, clock)

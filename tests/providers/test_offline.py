@@ -185,10 +185,10 @@ async def test_counting_is_slow_and_goes_to_the_end() -> None:
 @pytest.mark.parametrize(
     ("text", "code", "status", "retryable", "before"),
     [
-        ("fail", "network", None, True, True),
-        ("please fail now", "network", None, True, True),
+        ("fail", "network", None, False, True),
+        ("please fail now", "network", None, False, True),
         ("fail 401", "chat_disabled", 401, False, False),
-        ("fail with 429", "rate_limited", 429, True, False),
+        ("fail with 429", "rate_limited", 429, False, False),
     ],
 )
 async def test_a_failure_comes_on_request(

@@ -14,16 +14,28 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from agent_widget import Agent, tool
 from agent_widget.core.errors import ModelError, SessionError, ToolFailure
 from agent_widget.core.events import Todo
 from agent_widget.core.eventwire import event_to_wire
 from agent_widget.core.usage import Usage
 from agent_widget.engine.hooks import Hooks
+from agent_widget.engine.models import ModelOptions
 from agent_widget.policy.compaction import Compaction
 from agent_widget.policy.hooks import python_hook
+from agent_widget.providers.base import ModelInfo
 from agent_widget.providers.prices import PriceList
-from agent_widget.testing.doubles import Gate, Step, call, end, reasoning, text
+from agent_widget.testing.doubles import (
+    Gate,
+    ScriptedModel,
+    Step,
+    call,
+    end,
+    reasoning,
+    text,
+)
 from agent_widget.tools.base import ToolContext
 from tests.engine.support import Case, opened
 
@@ -136,6 +148,32 @@ def _hooks() -> Hooks:
     return Hooks([python_hook("before_tool", guard), python_hook("after_run", lambda _: None)])
 
 
+async def models(case: Case) -> None:
+    await case.send("look")
+    await case.session.models.cycle_model()
+    await case.session.models.set_thinking_level("medium")
+
+
+async def takeover(case: Case) -> None:
+    await case.send("look")
+
+
+class Thinker(ScriptedModel):
+    """Reasons, more or less."""
+
+    @property
+    def info(self) -> ModelInfo:
+        return replace(super().info, thinking_levels=("low", "high"))
+
+
+async def no_wait(_seconds: float) -> None:
+    """Time passes at once."""
+
+
+def _options(**more: Any) -> ModelOptions:
+    return ModelOptions(sleep=no_wait, chance=lambda: 0.0, **more)
+
+
 GATES: dict[str, Gate] = {}
 
 
@@ -200,6 +238,22 @@ def _scripts() -> dict[str, tuple[Play, list[Step], dict[str, Any]]]:
             ],
             {"compaction": Compaction(keep_tokens=5, context_window=1_000)},
         ),
+        "models": (
+            models,
+            [
+                [reasoning("hm"), text("hal"), call("look", {"name": "a"}, id="c1"), _BUSY],
+                [call("delegate_to_helper", {"task": "look"}, id="d1")],
+                [text("wro"), _BUSY],
+                [text("I see.")],
+                [text("Done.")],
+            ],
+            {"agents": [helper], "models": _options(scoped=("scripted", Thinker([], name="b")))},
+        ),
+        "takeover": (
+            takeover,
+            [[text("so"), _REFUSED]],
+            {"models": _options(fallback=(Thinker([[text("Done.")]], name="b"),))},
+        ),
         "endings": (
             endings,
             [
@@ -227,6 +281,8 @@ def _scripts() -> dict[str, tuple[Play, list[Step], dict[str, Any]]]:
     }
 
 
+_BUSY: Final = ModelError("network", "It is busy.", status=529, retryable=True)
+_REFUSED: Final = ModelError("chat_disabled", "The key is refused.", status=401)
 NAMES: Final = tuple(_scripts())
 
 

@@ -9,11 +9,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from agent_widget import tool
 from agent_widget.engine.approvals import READING_MS
+from agent_widget.engine.models import ModelOptions
+from agent_widget.providers.base import ModelInfo
 from agent_widget.surfaces.bridge import Bridge
-from agent_widget.testing.doubles import Gate, Step, call, text
+from agent_widget.testing.doubles import Gate, ScriptedModel, Step, call, text
 from agent_widget.view.live import Delivery
 from tests.engine.support import Case, opened
 from tests.surfaces.support import FORGED, Page
@@ -263,3 +266,28 @@ async def test_a_forged_decision_is_refused_and_changes_nothing(forged: dict[str
         assert (await page.command("decide", pid=question.permission_id, decision="deny"))["ok"]
         await ended(case)
         assert [part.state for part in case.session.messages[1].tool_calls] == ["cancelled"]
+
+
+async def test_a_page_chooses_model_and_thinking_and_hears_what_is_wrong() -> None:
+    levels = ("low", "high")
+
+    class Thinker(ScriptedModel):
+        @property
+        def info(self) -> ModelInfo:
+            return replace(super().info, thinking_levels=levels)
+
+    options = ModelOptions(scoped=(Thinker([], name="second"),))
+    async with bridged([[text("Hi.")]], models=options) as (case, page):
+        page.hello()
+        refused = await page.command("set_model", model="nonsense")
+        assert (refused["ok"], refused["code"]) == (False, "ASSEMBLY_FAILED")
+        assert (await page.command("set_model", model="second"))["ok"]
+        assert (await page.command("list_models"))["models"] == ["second"]
+        assert (await page.command("set_thinking", level="hard"))["code"] == "INVALID_INPUT"
+        assert (await page.command("set_thinking", level="high"))["ok"]
+        assert page.wire is not None
+        model = page.wire["model"]
+        assert (model["alias"], model["thinking"]) == ("second", "high")
+        assert (model["choices"], model["thinking_levels"]) == (["second"], [*levels])
+        assert page.shows(case.session)
+        assert page.traits[-1]["view"]["model"] == model

@@ -63,7 +63,7 @@ function Working({ view }: { view: SessionView }): VNode | null {
   return (
     <p class="working">
       <Spinner />
-      {t("working", { phase: statusInWords(t, view) })}
+      {t("working", { phase: statusInWords(t, view) })} {visible(view.model.retry?.reason ?? "")}
     </p>
   );
 }

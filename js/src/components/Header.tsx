@@ -5,6 +5,7 @@ import { visible } from "../text/escapes";
 import { useTools, useWords } from "../ui-state";
 import { refusalInWords, statusInWords, storageInWords, type Words } from "../words";
 import { Check, Cross, Hand, More, Spinner, Warning } from "./Icons";
+import { ModelMenu } from "./ModelMenu";
 
 /** "$1.20", with enough digits for small sums: "$0.0034"; none for nothing, and what is not known. */
 const money = (t: Words, amount: string | null, currency: string | null): string[] => {
@@ -178,9 +179,13 @@ export function Header({ view, reachable }: { view: SessionView; reachable: bool
           {visible(name)}
         </span>
       )}
-      <span class="model" dir="auto" title={model}>
-        {model}
-      </span>
+      {reachable && storage.read_only === null && view.phase !== "closed" ? (
+        <ModelMenu model={view.model} />
+      ) : (
+        <span class="model" dir="auto" title={model}>
+          {model}
+        </span>
+      )}
       {reachable && (
         <span class={`status ${view.question ? "asking" : view.status}`}>
           <StatusIcon view={view} />

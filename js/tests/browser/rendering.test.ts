@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { userEvent } from "vitest/browser";
-import { message, STREAMING, text, tool, view } from "../support/model";
+import { message, modelNamed, STREAMING, text, tool, view } from "../support/model";
 import { frame, frames, mounted, question } from "../support/mounted";
 
 test("patches of one frame are one rendering", async () => {
@@ -65,7 +65,7 @@ test("raw HTML is harmless in every place that shows text of a person, model or 
       {
         ...STREAMING,
         error,
-        model: { label: raw, offline: false, notice: raw },
+        model: { ...modelNamed(raw, false, raw), thinking_levels: [raw], thinking: raw },
         notices: [{ nid: "n", code: raw, message: raw }],
         question: question({ tool: raw, agent: raw, reason: raw, text: raw, rules: [raw] }),
         queue: [{ tid: "q", tool: raw, agent: raw, text: raw }],

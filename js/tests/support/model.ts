@@ -92,6 +92,18 @@ export const message = (
   note: null,
 });
 
+/** A model without a choice beside it. */
+export const modelNamed = (label: string, offline = false, notice: string | null = null) => ({
+  label,
+  offline,
+  notice,
+  alias: label,
+  choices: [label],
+  thinking_levels: [] as string[],
+  thinking: null as string | null,
+  retry: null,
+});
+
 export const view = (items: Message[] = [], fields: Partial<SessionView> = {}): SessionView => ({
   session_id: "s1",
   status: "idle",
@@ -99,7 +111,7 @@ export const view = (items: Message[] = [], fields: Partial<SessionView> = {}): 
   interaction: { can_send: true, revision: 0 },
   can_stop: false,
   can_retry: false,
-  model: { label: "offline", offline: true, notice: null },
+  model: modelNamed("offline", true),
   permission: { mode: "default", warning: null },
   question: null,
   queue: [],

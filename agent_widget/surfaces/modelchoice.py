@@ -1,0 +1,121 @@
+"""The models that a chat's options name: its own, those that take over, those to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias
+
+from msgspec import Struct
+
+from ..core.errors import InvalidOptions
+from ..engine.models import ModelOptions
+from ..policy.retry import RetrySettings
+from ..providers.base import Model
+from ..providers.catalog import DEFAULT_OPENAI_MODEL, OFFLINE, resolve_model
+from ..providers.keys import TypedKeys
+
+GivenModel: TypeAlias = str | Model
+GivenModels: TypeAlias = GivenModel | Iterable[GivenModel] | None
+DEFAULT_PROVIDER: Final = "openai"
+Check: TypeAlias = Callable[[Model], None]
+"""Raises InvalidOptions for a model that the budget could not limit."""
+
+
+class ModelChoice(Struct, frozen=True):
+    """The session's own model, and what it knows of others."""
+
+    model: Model
+    options: ModelOptions
+
+
+def model_choice(
+    model: GivenModels,
+    options: Mapping[str, Any],
+    keys: TypedKeys,
+    check: Check,
+    make: Callable[..., Model] = resolve_model,
+) -> ModelChoice:
+    """What ``model`` and the options ``fallback``, ``models``, ``thinking``, ``auto_retry`` name.
+
+    A list in the place of one model is that model and its fallback. ``base_url`` and ``api_key``
+    are for the first one's server alone. Keys that a person typed come before all others. ``make``
+    makes a model of its name. Raises InvalidOptions.
+    """
+    base_url, api_key = options.get("base_url"), options.get("api_key")
+    first, *rest = _listed(model)
+    home = provider_of(first) if isinstance(first, str) else DEFAULT_PROVIDER
+
+    def resolve(wanted: GivenModel) -> Model:
+        if isinstance(wanted, str):
+            provider = provider_of(wanted)
+            # What was given for one server is not for another: its own variables say the rest.
+            url, key = (base_url, api_key) if provider == home else (None, None)
+            made = make(wanted, base_url=url, api_key=keys.getter(provider) or key)
+        else:
+            made = make(wanted)
+        check(made)
+        return made
+
+    own = make(first, base_url=base_url, api_key=api_key)
+    check(own)
+    others = [*rest, *_each("fallback", options.get("fallback", ()))]
+    fallback = [resolve(each) for each in others if each is not None]
+    known = {
+        _name(first, own): own,
+        **dict(zip(map(_name, others, fallback), fallback, strict=True)),
+    }
+    return ModelChoice(
+        own,
+        ModelOptions(
+            known=known,
+            fallback=tuple(fallback),
+            scoped=tuple(_each("models", options.get("models", ()))),
+            resolve=resolve,
+            thinking=options.get("thinking"),
+            retry=RetrySettings(enabled=options.get("auto_retry", True)),
+        ),
+    )
+
+
+def provider_of(alias: str) -> str:
+    """Whose server a model's name begins with, whatever wire is spoken to it."""
+    provider, colon, _ = alias.partition(":")
+    is_default = not colon or provider.strip().startswith(f"{DEFAULT_PROVIDER}-")
+    return DEFAULT_PROVIDER if is_default else provider.strip()
+
+
+def keyed(alias: str) -> str:
+    """The model that a typed key is for when ``alias`` is the current one.
+
+    The offline model needs none: a key is meant for the model one would have with it.
+    """
+    return f"openai:{DEFAULT_OPENAI_MODEL}" if alias == OFFLINE else alias
+
+
+def _name(given: GivenModel | None, model: Model) -> str:
+    """The name by which ``model`` is chosen again."""
+    if isinstance(given, str):
+        return given
+    if given is not None:
+        return model.info.label
+    return OFFLINE if model.info.offline else f"openai:{model.info.name}"
+
+
+def _listed(model: GivenModels) -> list[GivenModel | None]:
+    if model is None or isinstance(model, str | Model) or not isinstance(model, Iterable):
+        return [model]  # what is no model is refused when it is used
+    models: list[GivenModel | None] = [*_each("model", model)]
+    if not models:
+        raise InvalidOptions("model=[] names no model.", advice="Leave it out for the usual one.")
+    return models
+
+
+def _each(name: str, given: object) -> list[GivenModel]:
+    if isinstance(given, str | Model) or not isinstance(given, Iterable):
+        raise InvalidOptions(f"{name} must be a list of models, not {given!r}.")
+    models: list[GivenModel] = []
+    for each in given:
+        if not isinstance(each, str | Model):
+            raise InvalidOptions(f"{name} holds {each!r}, which is no model.")
+        models.append(each)
+    return models
