@@ -318,9 +318,6 @@ class Runs:
                 return Decision("deny", STOPPED)
             return await around.approvals.ask(asking, emit)
 
-        async def before_request(step: int) -> None:
-            await self._inputs.apply_steering(run, step)
-
         crew = around.staff.crew
         return Ports(
             lineup=crew.lineup,
@@ -336,7 +333,7 @@ class Runs:
             is_stopped=lambda: run.is_stopping,
             why_stopped=lambda: run.end_reason or "interrupted",
             dispatching=run.dispatching,
-            before_request=before_request,
+            before_request=lambda step: self._inputs.apply_steering(run, step),
             goes_on=lambda: self._goes_on(run),
             new_id=around.new_id,
             clock_ms=around.clock_ms,
