@@ -70,6 +70,10 @@ class ModelOptions(Struct, frozen=True):
         if self.thinking is not None:
             require_level(self.thinking)
 
+    def retries(self) -> Retries:
+        """What makes calls of a session again."""
+        return Retries(self.retry, self.sleep, self.chance)
+
 
 def require_level(level: object) -> str:
     """``level``, if it is one of ``LEVELS``. Raises InvalidOptions."""
@@ -104,7 +108,7 @@ class Models:
     def __init__(
         self, staff: Staff, writer: Writer, options: ModelOptions, prices: PriceList
     ) -> None:
-        self.retries = Retries(options.retry, options.sleep, options.chance)
+        self.retries = staff.retries
         self._staff = staff
         self._writer = writer
         self._options = options

@@ -47,9 +47,8 @@ from .permissions import Permissions
 from .ports import Ports
 from .prompt import settled
 from .recorder import HERE
-from .retry import Retries
 from .room import Room
-from .run import ABANDON_S, ActiveRun, RunResult, Trigger
+from .run import ActiveRun, RunResult, Trigger
 from .spending import BudgetExceeded, RunPurse, Spending
 from .staff import Staff
 from .subagents import MAIN
@@ -57,6 +56,10 @@ from .toolrun import left_open
 from .watching import Watching
 from .writer import Fact, Writer, uncancelled
 
+STOP_GRACE_S: Final = 10.0
+"""A Stop lets the work in flight end by itself for so long, then cancels it."""
+ABANDON_S: Final = 10.0
+"""A cancelled run that has not ended after this long is abandoned, with a notice."""
 DEFAULT_MAX_STEPS: Final = 50
 
 RESTING: Final = Standing()
@@ -77,7 +80,6 @@ class Surroundings(Struct, frozen=True):
     new_id: IdSource
     commits: HistoryCommits
     spending: Spending
-    retries: Retries
     final: FinalResult | None
     compactor: Compactor
     max_steps: int = DEFAULT_MAX_STEPS
@@ -213,8 +215,8 @@ class Runs:
                 case "refuse":
                     raise NotRunning
         self._around.approvals.withdraw()
+        self._around.staff.retries.abort_retry()
         self._around.compactor.abort()
-        self._around.retries.abort_retry()
         self._supervise(run, grace_s)
 
     async def close(self) -> None:
@@ -316,13 +318,10 @@ class Runs:
                 return Decision("deny", STOPPED)
             return await around.approvals.ask(asking, emit)
 
-        async def before_request(step: int) -> None:
-            await self._inputs.apply_steering(run, step)
-
         crew = around.staff.crew
         return Ports(
             lineup=crew.lineup,
-            retries=around.retries,
+            retries=around.staff.retries,
             toolset=lambda: around.staff.crew.current.toolbox.active,
             system=settled(crew.current.system),
             conversation=lambda: in_context(writer.view),
@@ -334,7 +333,7 @@ class Runs:
             is_stopped=lambda: run.is_stopping,
             why_stopped=lambda: run.end_reason or "interrupted",
             dispatching=run.dispatching,
-            before_request=before_request,
+            before_request=lambda step: self._inputs.apply_steering(run, step),
             goes_on=lambda: self._goes_on(run),
             new_id=around.new_id,
             clock_ms=around.clock_ms,

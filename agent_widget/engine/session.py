@@ -62,8 +62,8 @@ from .prompt import System, SystemPrompt
 from .recorder import GRACE_S
 from .recovery import Resumption
 from .room import ByHand
-from .run import ABANDON_S, STOP_GRACE_S, ActiveRun
-from .runs import DEFAULT_MAX_STEPS, NotRunning, Runs, Surroundings
+from .run import ActiveRun
+from .runs import ABANDON_S, DEFAULT_MAX_STEPS, STOP_GRACE_S, NotRunning, Runs, Surroundings
 from .spending import Spending
 from .staff import Staff
 from .subagents import MAIN, Agent
@@ -111,8 +111,8 @@ class Session(Accessors):
         store_grace_s: float = GRACE_S,
         warnings: tuple[str | TurnError, ...] = (),
         hooks: Hooks | None = None,
-        compaction: Compaction | None = None,
         models: ModelOptions | None = None,
+        compaction: Compaction | None = None,
     ) -> None:
         given: object = model
         if not isinstance(given, Model):
@@ -135,7 +135,7 @@ class Session(Accessors):
             self._control = (*self._control, control_of(MAIN))
         chosen, own = models or ModelOptions(), register([*tools, *self._control])
         crew = crew_of(model, system, own, agents, while_running, control_of)
-        self._staff = Staff(crew, self._writer)
+        self._staff = Staff(crew, self._writer, chosen.retries())
         self.models = Models(self._staff, self._writer, chosen, prices or PriceList())
         self._commits = HistoryCommits(on_history_commit, self._tell_commit_failure)
         self._writer.when_lost = self._lost
@@ -155,7 +155,6 @@ class Session(Accessors):
                 new_id=new_id,
                 commits=self._commits,
                 spending=self.spending,
-                retries=self.models.retries,
                 final=final,
                 compactor=compactor,
                 max_steps=max_steps,

@@ -9,14 +9,16 @@ from typing import Any, Literal
 from ..core.events import Event, ModelChanged
 from ..providers.base import Model
 from .crew import Crew
+from .retry import Retries
 from .writer import Writer, uncancelled
 
 
 class Staff:
     """Holds the crew of a session; lives on the engine's loop. ``crew`` is read from anywhere."""
 
-    def __init__(self, crew: Crew, writer: Writer) -> None:
+    def __init__(self, crew: Crew, writer: Writer, retries: Retries) -> None:
         self.crew = crew
+        self.retries = retries
         self._writer = writer
         self._changing = asyncio.Lock()
         self._retired: list[Model] = []
