@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         session_reducer,
     )
     from .engine.permissions import Judgement
+    from .engine.recording import Recording, ReplayMismatch, replay
     from .engine.run import RunResult
     from .engine.subagents import Agent
     from .policy.budget import Budget
@@ -65,6 +66,8 @@ _HOMES: Final = {
     "Operations": ".providers.operations",
     "PydanticAIModel": ".providers.pydantic_ai_bridge",
     "Question": ".policy.permission",
+    "Recording": ".engine.recording",
+    "ReplayMismatch": ".engine.recording",
     "Run": ".surfaces.run",
     "RunResult": ".engine.run",
     "SessionError": ".core",
@@ -81,6 +84,7 @@ _HOMES: Final = {
     "python_hook": ".policy.hooks",
     "open_or_resume": ".surfaces.sdk",
     "query": ".surfaces.sdk",
+    "replay": ".engine.recording",
     "resumable": ".core",
     "run_agent": ".surfaces.sdk",
     "session_reducer": ".core",
@@ -105,6 +109,8 @@ __all__ = [
     "Operations",
     "PydanticAIModel",
     "Question",
+    "Recording",
+    "ReplayMismatch",
     "Run",
     "RunResult",
     "SessionError",
@@ -121,6 +127,7 @@ __all__ = [
     "open_or_resume",
     "python_hook",
     "query",
+    "replay",
     "resumable",
     "run_agent",
     "session_reducer",

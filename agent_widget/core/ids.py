@@ -30,6 +30,17 @@ class TimeOrderedIds:
         return f"{prefix}-{now:012x}{self._count:04x}{secrets.token_hex(2)}"
 
 
+class SequentialIds:
+    """Ids ``<prefix>-1``, ``<prefix>-2``, … by prefix: the same ones at every run."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, int] = {}
+
+    def __call__(self, prefix: str) -> str:
+        self._counts[prefix] = self._counts.get(prefix, 0) + 1
+        return f"{prefix}-{self._counts[prefix]}"
+
+
 class Clock(Protocol):
     """Milliseconds since the epoch, as an integer."""
 

@@ -68,8 +68,13 @@ class Approvals:
         self._open: tuple[Asking, asyncio.Future[Decision]] | None = None
         self._has_told = False
 
-    async def ask(self, asking: Asking, emit: Callable[[Event], None]) -> Decision:
-        """The decision on a question; later ones wait in order. Never raises but cancellation."""
+    async def ask(
+        self, asking: Asking, emit: Callable[[Event], None], known: Decision | None = None
+    ) -> Decision:
+        """The decision on a question; later ones wait in order. Never raises but cancellation.
+
+        ``known`` is the answer of a recording; only ``ask_user`` is asked all the same.
+        """
         question = asking.question
         waiting = QueuedCall(question.tool_call_id, question.tool, question.text, question.agent)
         stops = self._stops
@@ -81,12 +86,14 @@ class Approvals:
         try:
             if stops != self._stops:
                 return Decision("deny", STOPPED)
-            is_shown = self.ask_user is None and self.attendant is not None
+            is_shown = self.ask_user is None and self.attendant is not None and known is None
             queue = (*asking.upcoming, *self._waiting)
             emit(_requested(asking, queue, is_shown=is_shown))
             self._published_ms = self._clock_ms()
             if self.ask_user is not None:
                 return await self._ask_host(self.ask_user, asking)
+            if known is not None:
+                return known
             if self.attendant is not None:
                 decision = await self._ask_person(self.attendant, asking)
             else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final, Protocol
 
 from msgspec import Struct, field
 
@@ -15,9 +15,9 @@ from ..core.errors import ToolFailure
 from ..core.events import Event
 from ..core.ids import Clock, IdSource
 from ..core.messages import Conversation
-from ..policy.permission import Decision
+from ..policy.permission import Decision, Question
 from ..providers.base import Model, ModelRequest, ToolSpec
-from ..tools.base import MainThread
+from ..tools.base import MainThread, Tool, ToolContext, ToolOutput
 from ..tools.final import FinalResult
 from ..tools.registry import Registry
 from .approvals import Asking
@@ -62,6 +62,36 @@ async def _at_once() -> None:
     """Nobody keeps the run waiting."""
 
 
+class RunTool(Protocol):
+    """Run a call, or give what a recording says that it gave."""
+
+    def __call__(
+        self, tool: Tool, args: dict[str, Any], context: ToolContext, /
+    ) -> Awaitable[ToolOutput]: ...
+
+
+async def run_tool(tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolOutput:
+    return await tool.execute(args, context)
+
+
+class Tape(Protocol):
+    """What a recorded model carries (see ``recording``): it hears of calls and of decisions."""
+
+    async def run_tool(
+        self, tool: Tool, args: dict[str, Any], context: ToolContext
+    ) -> ToolOutput: ...
+
+    async def decision(
+        self, question: Question, ask: Callable[[Decision | None], Awaitable[Decision]]
+    ) -> Decision: ...
+
+
+def tape_of(model: Model) -> Tape | None:
+    """The tape that ``model`` carries, None for one that is not recorded."""
+    tape: Tape | None = getattr(model, "tape", None)
+    return tape
+
+
 class Ports(Struct, frozen=True):
     """The surroundings of one run.
 
@@ -77,7 +107,7 @@ class Ports(Struct, frozen=True):
     nothing does); ``agent`` names the agent whose run this is (None: the session's own), ``depth``
     counts how deep it is nested, ``agent_runs`` how many there were; ``hooks`` are asked and told;
     ``relieved`` returns once those who have a right to be awaited are through with the events so
-    far.
+    far; ``run_tool`` runs calls.
     """
 
     lineup: Lineup
@@ -112,6 +142,7 @@ class Ports(Struct, frozen=True):
     agent_runs: AgentRuns = field(default_factory=AgentRuns)
     hooks: Hooks = field(default_factory=Hooks)
     relieved: Callable[[], Awaitable[None]] = _at_once
+    run_tool: RunTool = run_tool
 
     @property
     def model(self) -> Model:

@@ -44,7 +44,7 @@ from .inputs import Inputs
 from .late import LateResults, Leavings
 from .loop import run_loop
 from .permissions import Permissions
-from .ports import Ports
+from .ports import Ports, run_tool, tape_of
 from .prompt import settled
 from .recorder import HERE
 from .room import Room
@@ -298,6 +298,7 @@ class Runs:
 
     def _ports(self, run: ActiveRun, loop: asyncio.AbstractEventLoop) -> Ports:
         around, writer = self._around, self._writer
+        tape = tape_of(around.staff.crew.current.model)
 
         def emit(event: Event) -> None:
             if run.is_live:  # what a run sends after its end is dropped here
@@ -316,7 +317,11 @@ class Runs:
         async def ask(asking: Asking) -> Decision:
             if run.is_stopping:
                 return Decision("deny", STOPPED)
-            return await around.approvals.ask(asking, emit)
+            if tape is None:
+                return await around.approvals.ask(asking, emit)
+            return await tape.decision(
+                asking.question, lambda known: around.approvals.ask(asking, emit, known)
+            )
 
         crew = around.staff.crew
         return Ports(
@@ -349,6 +354,7 @@ class Runs:
             hooks=around.hooks,
             relieved=writer.bus.relieved,
             agent=None if crew.name == MAIN else crew.name,
+            run_tool=run_tool if tape is None else tape.run_tool,
         )
 
     async def take_back(self, run: ActiveRun) -> None:

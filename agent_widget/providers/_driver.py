@@ -174,6 +174,10 @@ class HttpModel:
         url = self._url.copy_with(path=path)
         return await listed_models(self._client, url, grant, limits=self._timeouts)
 
+    def secrets(self) -> tuple[str, ...]:
+        """What this model must never be seen with: recordings mask it."""
+        return self._credentials.secrets()
+
     async def aclose(self) -> None:
         """Release connections; harmless twice. A client that was passed in stays open."""
         if self._owns_client:

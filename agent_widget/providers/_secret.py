@@ -28,7 +28,7 @@ class Credentials:
     A key function may block, so it is called in a worker thread.
     """
 
-    __slots__ = ("_header", "_headers", "_key")
+    __slots__ = ("_granted", "_header", "_headers", "_key")
 
     def __init__(
         self,
@@ -46,6 +46,7 @@ class Credentials:
         self._key = key
         self._header = header
         self._headers = _checked_headers((headers or {}).items())
+        self._granted = Grant(None if callable(key) else key, self._headers)
 
     async def current(self) -> Grant:
         """Key and headers for one request. Raises ModelError when the key function fails."""
@@ -61,7 +62,12 @@ class Credentials:
                 f"The api_key function did not return a key ({problem}).",
                 advice="It must return the key as text without spaces.",
             )
+        self._granted = grant
         return grant
+
+    def secrets(self) -> tuple[str, ...]:
+        """What the last request was allowed with: for those who must not write it down."""
+        return tuple(self._granted.secrets())
 
     def __repr__(self) -> str:
         return "Credentials(***)"
@@ -91,11 +97,12 @@ class Grant(httpx.Auth):
 
     def masked(self, text: str) -> str:
         """``text`` without the key, sensitive header values, and shortened forms of them."""
-        for secret in self._secrets():
+        for secret in self.secrets():
             text = _without(text, secret)
         return text
 
-    def _secrets(self) -> list[str]:
+    def secrets(self) -> list[str]:
+        """The key, and the words of headers that look like one."""
         values = [v for name, v in self._headers.items() if _SENSITIVE_HEADER.search(name)]
         words = [word for value in values for word in value.split()]
         return [word for word in (self._key, *words) if word]

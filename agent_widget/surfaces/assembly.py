@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,12 +13,14 @@ from msgspec.structs import replace
 
 from ..core.errors import InvalidOptions
 from ..core.events import Todo, WhileRunning
+from ..core.ids import Clock, IdSource
 from ..core.usage import is_amount
 from ..engine.approvals import AskUser
 from ..engine.hooks import Hooks
 from ..engine.permissions import Adjudicator
 from ..engine.prompt import SystemPrompt, SystemText
 from ..engine.recorder import GRACE_S
+from ..engine.recording import Recording
 from ..engine.runs import DEFAULT_MAX_STEPS
 from ..engine.session import Session
 from ..engine.subagents import Agent, agent_tools
@@ -39,10 +42,11 @@ from ..tools.registry import Registry, registry_of
 from ..tools.todo import Todo as ToolTodo
 from ..tools.todo import todo_tool
 from .defaults import HELPER, Guarding, default_system, guards, workspace_tools
-from .driver import Driver, clock_ms
+from .driver import Driver, Settings, clock_ms
 from .keeping import Where, kept_at
 from .keys import KnownKey
 from .modelchoice import GivenModel, GivenModels, model_choice
+from .taping import maker_of, tape_of_options, taped_agents
 
 GivenTool = Tool | Callable[..., Any]
 
@@ -86,6 +90,10 @@ class ChatOptions(TypedDict, total=False):
     compaction: Compaction | Mapping[str, Any] | bool | None
     prices: Mapping[str, TokenPrices | Mapping[str, object]] | None
     bare: bool  # no tool and no text but those that are given
+    record: str | os.PathLike[str] | Recording | None
+    clock_ms: Clock
+    new_id: IdSource
+    reads_settings: bool  # of the user and of the project: rules and hooks
 
 
 class Assembly:
@@ -120,6 +128,7 @@ class Assembly:
             tuple(options.get("hooks", ())),
             options.get("trust_project_hooks", False),
             options.get("on_warning"),
+            options.get("reads_settings", True),
         )
 
         def hidden(text: str) -> str:
@@ -127,13 +136,17 @@ class Assembly:
 
         guarded = guards(guarding, host_adjudicator, root or Path(), hidden)
         self._servers = self._mcp_servers(options, guarded.servers, root or Path())
-        agents = options.get("agents", (HELPER,))
+        self._tape = tape_of_options(model, options)
+        if self._tape is not None:
+            self._tape.masks.add_source(lambda: known.values)
+        agents = taped_agents(options.get("agents", (HELPER,)), self._tape)
         budget, prices = budget_option(options.get("budget")), PriceList(options.get("prices"))
 
         def check(each: Model) -> None:
             _check_priced(budget, prices, each.info)
 
-        choice = model_choice(model, {**options, "api_key": known.key}, self.keys, check)
+        named = {**options, "api_key": known.key}
+        choice = model_choice(model, named, self.keys, check, maker_of(self._tape))
         for agent in agents:
             if agent.model is not None:
                 check(agent.model)
@@ -175,7 +188,9 @@ class Assembly:
                 *unmatched_rules(guarded.kept, known_tools, only_slips=True),
             ),
         )
-        self.driver = Driver(make, kept, has_ask_user=ask_user is not None)
+        can_answer = ask_user is not None or (self._tape is not None and self._tape.is_replay)
+        settings = _settings(options, self._tape)
+        self.driver = Driver(make, kept, has_ask_user=can_answer, settings=settings)
         if self._servers is not None:
             self._start(self._servers, guarded.hooks)
         if history := options.get("messages", ()):
@@ -228,12 +243,23 @@ class Assembly:
             return []
         notebook = options.get("notebook", True)
         own = [*(notebook_tools(options.get("namespace")) if notebook else ())]
-        return [*own, *workspace_tools(root), todo_tool(self._show_todos)]
+        todo = todo_tool(self._show_todos)
+        if self._tape is not None:
+            self._tape.always_run(todo)
+        return [*own, *workspace_tools(root), todo]
 
     def _show_todos(self, items: Iterable[ToolTodo]) -> None:
         """Show the plan; called on the thread of the todo tool, when the session is long there."""
         shown = tuple(Todo(item.content, item.status) for item in items)
         self.driver.engine.submit(lambda: self.driver.session.show_todos(shown))
+
+
+def _settings(options: ChatOptions, tape: Recording | None) -> Settings:
+    """Time, ids and recording: those of code, else those of a replay, else the usual ones."""
+    usual = (None, None) if tape is None else (tape.clock_ms, tape.new_id)
+    return Settings(
+        options.get("clock_ms") or usual[0] or clock_ms, options.get("new_id") or usual[1], tape
+    )
 
 
 def _require_known(options: Mapping[str, object]) -> None:

@@ -1,7 +1,8 @@
 """The command line of the package.
 
 ``permit`` tries permission rules on commands, ``narrate`` says what happened in a session,
-``parse-stream`` what a recorded stream of a model server holds.
+``parse-stream`` what a recorded stream of a model server holds; ``agent_widget.__main__`` adds
+``test``, which runs scenarios.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final
+
+from msgspec import Struct
 
 from ..core.errors import InvalidOptions, SessionError
 from ..policy.decision import ruling_on
@@ -28,8 +31,17 @@ WIRES: Final = ("openai-chat", "openai-responses", "anthropic")
 _KINDS: dict[str, Kind] = {"read": "read", "write": "edit"}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status."""
+class Command(Struct, frozen=True):
+    """A command that is not of this module."""
+
+    help: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+def main(arguments: Sequence[str] | None = None, more: Mapping[str, Command] | None = None) -> int:
+    """Run the command line; the exit status. ``more`` are further commands by name."""
+    others = more or {}
     parser = argparse.ArgumentParser(prog="agent-widget")
     commands = parser.add_subparsers(dest="command", required=True)
     _add_permit(commands.add_parser("permit", help="say whether rules would let a command run"))
@@ -41,8 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parse = commands.add_parser("parse-stream", help="say what a recorded stream holds, as JSON")
     parse.add_argument("--wire", choices=WIRES, required=True, help="the API that it is of")
     parse.add_argument("file", type=Path, help="the bytes of the stream, for example FILE.sse")
+    for name, other in others.items():
+        other.add_arguments(commands.add_parser(name, help=other.help))
     given = sys.argv[1:] if arguments is None else arguments
     options = parser.parse_args(_without_separator(given))
+    if options.command in others:
+        return others[options.command].run(options)
     run = {"permit": _permit, "narrate": _narrate, "parse-stream": _parse_stream}
     return run[options.command](options, sys.stdout)
 

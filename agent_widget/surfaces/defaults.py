@@ -32,13 +32,14 @@ from .paths import DiskPaths
 
 
 class Guarding(Struct, frozen=True):
-    """The options of a chat that guard it."""
+    """The options of a chat that guard it; without ``reads_settings`` there are no others."""
 
     permission: Mapping[str, Any] | None = None
     adjudicator: Adjudicator | Literal[False] | None = None
     hooks: tuple[Hook, ...] = ()
     trust_project_hooks: bool | str = False
     on_warning: Callable[[TrustWarning], None] | None = None
+    reads_settings: bool = True
 
 
 SECRET_FILES: Final = (
@@ -123,11 +124,19 @@ def guards(
     A project may always make things stricter; its hooks and allow rules hold only with trust.
     """
     given = permission_options(options.permission, host_shell=default_dialect(os.name))
+    secrets = rules_of(ask=SECRET_FILES)
+    if not options.reads_settings:
+        permissions = Permissions(
+            replace(given, rules=given.rules.joined(secrets)),
+            DiskPaths(root),
+            adjudicator=options.adjudicator,
+            host_adjudicator=host_adjudicator,
+        )
+        return Guards(permissions, Hooks(options.hooks, hide=hide), (), given.rules, rules_of())
     user = user_folder()
     project = opened_project(root, ProjectTrust(root, options.trust_project_hooks), user)
     own, own_problems = user_rules(user)
     own_hooks, hook_problems = user_hooks(user)
-    secrets = rules_of(ask=SECRET_FILES)
     kept = own.joined(project.rules)
     rules = given.rules.joined(kept, secrets)
     permissions = Permissions(

@@ -11,9 +11,12 @@ from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, Protocol, TypeVar
 
+from msgspec import Struct
+
 from ..core.errors import SessionError
 from ..core.events import CompactionResult, QueueName
-from ..core.ids import TimeOrderedIds
+from ..core.ids import Clock, IdSource, TimeOrderedIds
+from ..engine.recording.tape import Recording, ReplayMismatch
 from ..engine.run import ActiveRun, RunResult
 from ..engine.runtime import EngineThread, engine_thread
 from ..engine.session import Session
@@ -36,14 +39,37 @@ class Companion(Protocol):
     async def aclose(self) -> None: ...
 
 
+def clock_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+class Settings(Struct, frozen=True):
+    """What tests and recordings set: the time, the source of ids, the recording."""
+
+    clock_ms: Clock = clock_ms
+    new_id: IdSource | None = None
+    tape: Recording | None = None
+
+
+DEFAULTS: Final = Settings()
+
+
 class Driver:
     """A session, opened, with the host's ways of waiting for its runs.
 
     ``make`` builds the session from what only a driver knows. While there is no ``attendant`` (a
-    widget brings one) nobody can be asked but ``ask_user``.
+    widget brings one) nobody can be asked but ``ask_user``. ``settings`` are those of tests.
     """
 
-    def __init__(self, make: Callable[..., Session], kept: Kept, *, has_ask_user: bool) -> None:
+    def __init__(
+        self,
+        make: Callable[..., Session],
+        kept: Kept,
+        *,
+        has_ask_user: bool,
+        settings: Settings = DEFAULTS,
+    ) -> None:
         self.host: Host = detect_host()
         self.main: HostThread = main_thread(self.host)
         self.tap: CommTap | None = install_tap(self.host)
@@ -52,15 +78,20 @@ class Driver:
         self._kept = kept
         self._has_ask_user = has_ask_user
         self.companion: Companion | None = None
+        self._tape = settings.tape
+        ids = settings.new_id or TimeOrderedIds(settings.clock_ms)
         session_id = self.command(lambda: taken_up(kept))
+        if session_id is None and kept.store.is_durable:  # there, a replay's ids are taken
+            session_id = TimeOrderedIds(clock_ms)("s")
         for older in open_drivers.holding(kept, session_id):
-            older.close()  # a cell was run again: the newer one goes on with the session
+            with contextlib.suppress(ReplayMismatch):  # which nobody asks for any more
+                older.close()  # a cell was run again: the newer one goes on with the session
         self.session = make(
             session_id=session_id,
             store=kept.store,
             main=self.main,
-            clock_ms=clock_ms,
-            new_id=TimeOrderedIds(clock_ms),
+            clock_ms=settings.clock_ms,
+            new_id=ids,
         )
         self.command(self.session.open)
         open_drivers.add(kept, self)
@@ -75,8 +106,13 @@ class Driver:
         self.session.attend(attendant)
 
     def close(self) -> None:
-        """End the session and give its store back. Harmless twice."""
+        """End the session and give its store back. Harmless twice.
+
+        Raises ReplayMismatch when this was no faithful replay.
+        """
         self.command(self._close)
+        if self._tape is not None:
+            self._tape.check_once()
 
     async def _close(self) -> None:
         try:
@@ -141,7 +177,7 @@ class Driver:
         if not future.done():
             self.require_waitable()
         with self._attended():
-            return wait_blocking(
+            result = wait_blocking(
                 future,
                 main=self.main,
                 on_interrupt=self._interrupted,
@@ -149,17 +185,25 @@ class Driver:
                 tick=self._tick,
                 timeout_s=timeout_s,
             )
+        return self._faithful(result)
 
     async def wait_async(self, future: Future[RunResult]) -> RunResult:
         if not future.done():
             self.require_waitable()
         with self._attended():
-            return await wait_async(
+            result = await wait_async(
                 future,
                 main=self.main,
                 on_interrupt=self._interrupted,
                 tick=self._tick,
             )
+        return self._faithful(result)
+
+    def _faithful(self, result: RunResult) -> RunResult:
+        """``result``, or ReplayMismatch: whoever waits for a replay has to see that it was none."""
+        if self._tape is not None:
+            self._tape.check_run()
+        return result
 
     def _attended(self) -> AbstractContextManager[None]:
         return nullcontext() if self.attendant is None else self.attendant.waiting()
@@ -170,11 +214,6 @@ class Driver:
 
     def _interrupted(self) -> None:
         self.engine.submit(self.session.interrupt)
-
-
-def clock_ms() -> int:
-    """Milliseconds since the epoch."""
-    return time.time_ns() // 1_000_000
 
 
 def _wrong_thread() -> SessionError:

@@ -23,8 +23,13 @@ class KnownKey:
         if isinstance(api_key, str):
             self._remember(api_key)
 
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The keys that are known so far."""
+        return tuple(self._values)
+
     def hidden(self, text: str) -> str:
-        for value in tuple(self._values):
+        for value in self.values:
             text = text.replace(value, "***")
         return text
 

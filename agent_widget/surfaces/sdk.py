@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final, Self, TypeVar, Unpack
 
 from msgspec import Struct, field
@@ -34,6 +35,7 @@ from ..core.events import (
 from ..core.state import SessionState
 from ..core.wire import messages_to_wire
 from ..engine.bus import EventStream
+from ..engine.recording import ReplayMismatch
 from ..engine.run import ActiveRun, RunResult
 from ..engine.session import Session
 from ..providers.base import Model
@@ -141,7 +143,10 @@ class ChatSession:
         await asyncio.to_thread(self.driver.close)
 
     async def close(self) -> None:
-        """End what runs, then the session: ``session.ended`` is its last event. Harmless twice."""
+        """End what runs, then the session: ``session.ended`` is its last event. Harmless twice.
+
+        Raises ReplayMismatch when this was a replay and not all of the recording was used.
+        """
         if self._watch is not None:
             self._watch.cancel()
         await asyncio.to_thread(self.driver.close)
@@ -153,8 +158,9 @@ class ChatSession:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
+    async def __aexit__(self, kind: object, *_: object) -> None:
+        with suppress(*(() if kind is None else (ReplayMismatch,))):  # what went wrong goes on
+            await self.close()
 
     async def _started(
         self, admit: Callable[[Session, contextvars.Context], Coroutine[Any, Any, ActiveRun]]

@@ -12,7 +12,9 @@ import contextvars
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
+from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, Protocol, Self
 
@@ -26,6 +28,7 @@ from ..engine.approvals import AskUser
 from ..engine.permissions import Adjudicator
 from ..engine.prompt import SystemText
 from ..engine.recorder import GRACE_S
+from ..engine.recording import Recording, ReplayMismatch
 from ..engine.run import ActiveRun, RunResult
 from ..engine.session import DEFAULT_MAX_STEPS, Session
 from ..engine.subagents import Agent
@@ -114,6 +117,8 @@ class AgentWidget(EmbeddableWidget):
     when the page shows them. ``locale`` is the language of the chat: ``"de"``, ``"en"``, ``"fr"``,
     ``"es"``, ``"ja"``, ``"zh"``, ``"ar"``, also with a region; without it AGENT_WIDGET_LOCALE
     decides, else the page that shows the chat. What people, tools and models say stays as it is.
+    ``record`` is a file for all that models, tools and people answer, or a ``Recording``: it is
+    written where there is none, else played. ``model=replay(file)`` only plays.
     ``output_type`` is the shape of answers (see ``query``). With ``session``, a ``ChatSession``,
     the widget shows that one and the other options are not used: code, page and tests drive the
     same session, which does not end with the widget.
@@ -168,6 +173,7 @@ class AgentWidget(EmbeddableWidget):
         output_type: object = None,
         delivery: Delivery | Mapping[str, str] | None = None,
         locale: str | None = None,
+        record: str | PathLike[str] | Recording | None = None,
         session: Assembled | None = None,
         **unknown: object,
     ) -> None:
@@ -211,6 +217,7 @@ class AgentWidget(EmbeddableWidget):
             "trust_project_hooks": trust_project_hooks,
             "on_warning": on_warning,
             "output_type": output_type,
+            "record": record,
         }
         self._assembly = (
             Assembly(
@@ -358,23 +365,29 @@ class AgentWidget(EmbeddableWidget):
         self._chat.set_locale(locale)
 
     def close(self) -> None:
-        """Stop what runs, end the session, close the view. Harmless twice."""
+        """Stop what runs, end the session, close the view. Harmless twice.
+
+        Raises ReplayMismatch when this was a replay and not all of the recording was used.
+        """
         chat: Chat | None = self.__dict__.get("_chat")  # None: construction failed
-        if chat is not None and not sys.is_finalizing():  # then the engine's thread is gone
-            chat.close()
-        super().close()
+        try:
+            if chat is not None and not sys.is_finalizing():  # then the engine's thread is gone
+                chat.close()
+        finally:
+            super().close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        with suppress(*(() if kind is None else (ReplayMismatch,))):  # what went wrong goes on
+            self.close()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await asyncio.to_thread(self.close)
+    async def __aexit__(self, *raised: object) -> None:
+        await asyncio.to_thread(self.__exit__, *raised)
 
     # --- looking -------------------------------------------------------------------------------
 

@@ -5,7 +5,9 @@
         [text("There is one variable.")],
     ])
 
-A ``Gate`` among the events holds the answer until the test opens it, so that no test has to sleep.
+A ``Gate`` among the events holds the answer until the test opens it, so that no test has to sleep;
+``pause(2.0)`` is a delay, ``fault("rate_limited")`` a failure, and a step may be a function of the
+request.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
-from ..core.errors import ModelError
+from ..core.errors import ErrorCode, ModelError
 from ..providers.base import (
     CallReady,
     ModelEvent,
@@ -29,6 +31,7 @@ from ..providers.base import (
     TextChunk,
     Usage,
 )
+from .clock import FakeClock
 
 
 class Signal:
@@ -88,7 +91,14 @@ class Gate:
         await self._opened.wait()
 
 
-ScriptItem: TypeAlias = ModelEvent | Gate | BaseException
+class Pause:
+    """A delay of the answer."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds: Final = seconds
+
+
+ScriptItem: TypeAlias = ModelEvent | Gate | Pause | BaseException
 Step: TypeAlias = (
     Sequence[ScriptItem] | BaseException | Callable[[ModelRequest], Iterable[ScriptItem]]
 )
@@ -97,15 +107,25 @@ Step: TypeAlias = (
 class ScriptedModel:
     """Answers request number n with step n of a script.
 
-    A step is a list of events, gates and exceptions (raised where they stand), a single exception,
-    or a function from the request to such a list. A step without a ``StepEnd`` gets one that fits.
-    Calls without an id get one. ``requests`` holds what was asked, in order. A request for which
-    there is no step raises ModelError.
+    A step is a list of events, gates, pauses and exceptions (raised where they stand), a single
+    exception, or a function from the request to such a list. A step without a ``StepEnd`` gets one
+    that fits. Calls without an id get one. ``requests`` holds what was asked, in order. A request
+    for which there is no step raises ModelError. With ``clock`` a pause moves that clock on and
+    takes no time; ``is_endless`` begins the script anew behind its last step.
     """
 
-    def __init__(self, steps: Iterable[Step], *, name: str = "scripted") -> None:
+    def __init__(
+        self,
+        steps: Iterable[Step],
+        *,
+        name: str = "scripted",
+        clock: FakeClock | None = None,
+        is_endless: bool = False,
+    ) -> None:
         self._steps = [*steps]
         self._name = name
+        self._clock = clock
+        self._is_endless = is_endless and bool(self._steps)
         self.requests: list[ModelRequest] = []
         self.is_closed = False
 
@@ -121,6 +141,8 @@ class ScriptedModel:
         for item in self._items(index, request):
             if isinstance(item, Gate):
                 await item.passed()
+            elif isinstance(item, Pause):
+                await self._wait(item.seconds)
             elif isinstance(item, BaseException):
                 raise item
             else:
@@ -130,7 +152,15 @@ class ScriptedModel:
     async def aclose(self) -> None:
         self.is_closed = True
 
+    async def _wait(self, seconds: float) -> None:
+        if self._clock is None:
+            await asyncio.sleep(seconds)
+        else:
+            self._clock.advance(seconds)
+            await asyncio.sleep(0)
+
     def _items(self, index: int, request: ModelRequest) -> list[ScriptItem]:
+        index = index % len(self._steps) if self._is_endless else index
         if index >= len(self._steps):
             raise ModelError(
                 "bad_request",
@@ -166,6 +196,23 @@ def reasoning(words: str) -> ReasoningChunk:
 def call(name: str, args: Mapping[str, Any] | None = None, *, id: str = "") -> CallReady:  # noqa: A002 - the field's name
     """A complete call of tool ``name``; without ``id`` the model makes one up."""
     return CallReady(id, name, dict(args or {}))
+
+
+def pause(seconds: float) -> Pause:
+    """A delay before what follows."""
+    return Pause(seconds)
+
+
+def fault(
+    code: ErrorCode = "network", message: str | None = None, *, retry_after_s: float | None = None
+) -> ModelError:
+    """A failure of the model server; ``rate_limited`` and ``network`` may be retried."""
+    return ModelError(
+        code,
+        message or f"The model failed: {code}.",
+        retryable=code in ("rate_limited", "network"),
+        retry_after_s=retry_after_s,
+    )
 
 
 def end(reason: StopReason = "stop", usage: Usage | None = None) -> StepEnd:

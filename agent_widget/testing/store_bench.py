@@ -17,22 +17,10 @@ from msgspec.structs import replace
 from ..core.records import Record, RecordKind
 from ..store.base import LEASE_S, Lease, LeaseLost, Owner, SessionStore
 from ..store.owner import started_at, this_process
+from .clock import FakeClock
 
 E = TypeVar("E", bound=Exception)
 Opened: TypeAlias = SessionStore | Awaitable[SessionStore]
-
-
-class FakeClock:
-    """Seconds since the epoch that pass only when a test says so."""
-
-    def __init__(self, now_s: float = 1_700_000_000.0) -> None:
-        self.now_s = now_s
-
-    def __call__(self) -> float:
-        return self.now_s
-
-    def advance(self, seconds: float) -> None:
-        self.now_s += seconds
 
 
 @dataclass

@@ -35,7 +35,8 @@ from ..store.base import (
 )
 from ..store.owner import this_process
 from ..store.summary import TITLE_LIMIT
-from .store_bench import FakeClock, Laws, gone_owner, listed, new_id, record, refused, refused_all
+from .clock import FakeClock
+from .store_bench import Laws, gone_owner, listed, new_id, record, refused, refused_all
 
 __all__ = ["FakeClock", "StoreConformance"]
 

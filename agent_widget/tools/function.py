@@ -7,6 +7,7 @@ import functools
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Executor
 from typing import Any, Final, TypeAlias, get_args, overload
 
 from msgspec.structs import replace
@@ -42,6 +43,7 @@ class FunctionTool:
         kind: Kind | None = None,
         timeout_s: float | None = None,
         describe: Describe | None = None,
+        executor: Executor | None = None,
     ) -> None:
         from .schema import signature_arguments
 
@@ -55,6 +57,7 @@ class FunctionTool:
         self._read_only = read_only or self._kind == "read"
         self._timeout_s = _required_timeout(timeout_s, self._name)
         self._describe = describe
+        self._executor = _usable_executor(executor, function, self._name)
         functools.update_wrapper(self, function, updated=())
 
     @property
@@ -93,7 +96,8 @@ class FunctionTool:
         injected = dict.fromkeys(self._arguments.context_names, context)
         function = functools.partial(self._function, **args, **injected)
         body = Body(f"tool {self._name}", context.cancelled)
-        work = asyncio.create_task(self._result(function, capture, body))
+        distant = None if self._executor is None else self._distant(args, context)
+        work = asyncio.create_task(self._result(function, capture, body, distant))
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await asyncio.shield(work)
@@ -116,11 +120,28 @@ class FunctionTool:
     def __repr__(self) -> str:
         return f"<tool {self._name}>"
 
+    def _distant(
+        self, args: Mapping[str, Any], context: ToolContext
+    ) -> Callable[[], Awaitable[ToolOutput]]:
+        """What runs the body on the executor."""
+        from .remote import run_on
+
+        executor, names = self._executor, tuple(self._arguments.context_names)
+        assert executor is not None
+        return lambda: run_on(executor, self._function, args, names, context)
+
     async def _result(
-        self, function: Callable[[], Any], capture: Capture, body: Body
+        self,
+        function: Callable[[], Any],
+        capture: Capture,
+        body: Body,
+        distant: Callable[[], Awaitable[ToolOutput]] | None,
     ) -> ToolOutput:
         try:
-            outcome = await self._outcome(function, capture, body)
+            if distant is not None:
+                outcome = await body.in_task(distant)
+            else:
+                outcome = await self._outcome(function, capture, body)
             if _is_large(outcome.value):  # writing it to a file takes its time, too
                 return await asyncio.to_thread(self._output, outcome, capture, body)
             return self._output(outcome, capture, body)
@@ -194,6 +215,7 @@ def tool(
     kind: Kind | None = None,
     timeout_s: float | None = None,
     describe: Describe | None = None,
+    executor: Executor | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 def tool(
     function: Callable[..., Any] | None = None, /, **options: Any
@@ -212,7 +234,9 @@ def tool(
             network or other; by default read when ``read_only``, else other; ``kind="read"``
             means ``read_only``), ``timeout_s`` (seconds after which a call is given up),
             ``describe`` (what a person reads before the call runs; default: the arguments as
-            JSON).
+            JSON), ``executor`` (where a sync function runs: any ``concurrent.futures.Executor``,
+            for example ``dask_client.get_executor()``; its ``ToolContext`` then has ``progress``,
+            ``output`` and ``cancelled``, and a Stop cancels the future).
     """
     if function is None:
         return lambda decorated: FunctionTool(decorated, **options)
@@ -257,6 +281,20 @@ def _required_timeout(timeout_s: float | None, name: str) -> float | None:
         f"Tool {name!r}: timeout_s={timeout_s!r} is not positive.",
         advice="Give seconds, or None for no limit.",
     )
+
+
+def _usable_executor(
+    executor: Executor | None, function: Callable[..., Any], name: str
+) -> Executor | None:
+    if executor is None:
+        return None
+    if not callable(getattr(executor, "submit", None)):
+        advice = "Pass a concurrent.futures.Executor, or dask_client.get_executor()."
+        raise InvalidOptions(f"Tool {name!r}: executor={executor!r} is none.", advice=advice)
+    if _is_async(function):
+        advice = "Make it a plain function, or leave out executor=."
+        raise InvalidOptions(f"Tool {name!r} is async, which no executor runs.", advice=advice)
+    return executor
 
 
 def _require_one_result(function: Callable[..., Any], name: str) -> None:

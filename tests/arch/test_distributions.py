@@ -62,6 +62,9 @@ for (const name of ["widget.js", "explorer.js"])
 """
 
 
+KINDS: Final = {".cfg", ".css", ".js", ".json", ".md", ".py", ".typed"}
+
+
 def test_the_wheel_holds_the_package_and_its_bundle_and_nothing_else(
     bundle: Path, project: Path
 ) -> None:
@@ -70,7 +73,7 @@ def test_the_wheel_holds_the_package_and_its_bundle_and_nothing_else(
     sources = {
         path.relative_to(project).as_posix()
         for path in (project / "agent_widget").rglob("*")
-        if path.is_file() and path.suffix in {".py", ".typed", ".js", ".css", ".json", ".md"}
+        if path.is_file() and path.suffix in KINDS
     }
     assert package == sources
     assert {BUNDLE, "agent_widget/py.typed", "agent_widget/__init__.py"} <= package

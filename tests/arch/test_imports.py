@@ -12,7 +12,8 @@ import pytest
 
 LAYERS = (
     ("teaching",),
-    ("surfaces", "testing"),
+    ("testing",),
+    ("surfaces",),
     ("extend",),
     ("engine",),
     ("tools", "providers", "store"),

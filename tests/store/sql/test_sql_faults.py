@@ -21,7 +21,8 @@ from agent_widget.store.base import SessionInUse, StoreCorrupted, StoreError
 from agent_widget.store.databases import Engines, Way
 from agent_widget.store.owner import this_process
 from agent_widget.store.sql import SqlStore
-from agent_widget.testing.store_bench import FakeClock, record
+from agent_widget.testing.clock import FakeClock
+from agent_widget.testing.store_bench import record
 from tests.store.sql.raw import engine_of, file_contents, run_sql, started
 
 LOCKS = {
