@@ -132,7 +132,7 @@ def guards(
             adjudicator=options.adjudicator,
             host_adjudicator=host_adjudicator,
         )
-        return Guards(permissions, Hooks(options.hooks, hide=hide), (), given.rules, rules_of())
+        return Guards(permissions, Hooks(options.hooks, hide=hide), (), (), given.rules, rules_of())
     user = user_folder()
     project = opened_project(root, ProjectTrust(root, options.trust_project_hooks), user)
     own, own_problems = user_rules(user)
