@@ -46,7 +46,7 @@ from .driver import Driver, Settings, clock_ms
 from .keeping import Where, kept_at
 from .keys import KnownKey
 from .modelchoice import GivenModel, GivenModels, model_choice
-from .taping import maker_of, tape_of_options, taped_agents
+from .taping import maker_of, tape_of_options, taped_agents, timed
 
 GivenTool = Tool | Callable[..., Any]
 
@@ -160,7 +160,7 @@ class Assembly:
         make = functools.partial(
             Session,
             model=choice.model,
-            models=choice.options,
+            models=timed(choice.options, self._tape),
             tools=registry,
             agents=agents,
             system=SystemPrompt(

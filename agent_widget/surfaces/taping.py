@@ -9,6 +9,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from ..core.errors import InvalidOptions
+from ..engine.models import ModelOptions
 from ..engine.recording import Recording, TapedModel, taped
 from ..engine.subagents import Agent
 from ..providers.base import Model
@@ -53,6 +54,13 @@ def maker_of(tape: Recording | None) -> Callable[..., Model]:
         return taped(resolve_model(model, base_url=base_url, api_key=api_key), tape)
 
     return make
+
+
+def timed(options: ModelOptions, tape: Recording | None) -> ModelOptions:
+    """``options``; in a replay waits take no time and chance is no chance."""
+    if tape is None or not tape.is_replay:
+        return options
+    return replace(options, sleep=tape.sleep, chance=lambda: 0.5)
 
 
 def taped_agents(agents: Sequence[Agent], tape: Recording | None) -> Sequence[Agent]:

@@ -251,6 +251,22 @@ def test_the_environment_overrides_modes(tmp_path: Path, monkeypatch: pytest.Mon
         Recording(file)
 
 
+def test_a_replay_retries_like_the_recording_without_waiting(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    steps: list[Step] = [fault("rate_limited", retry_after_s=0.001), [text("ok")]]
+    with AgentSession(ScriptedModel(steps), record=file) as session:
+        assert session.ask("a").text == "ok"
+    slow = file.read_text("utf-8").replace('"retry_after_s": 0.001', '"retry_after_s": 50')
+    file.write_text(slow, encoding="utf-8")
+    told = []
+    for _ in range(2):
+        with AgentSession(replay(file)) as session:
+            assert session.ask("a", timeout_s=20).text == "ok"
+            told.append(repr(session.events))
+    assert told[0] == told[1]
+    assert "50" in told[0]
+
+
 async def seen(session: AgentSession, words: str) -> None:
     """Return once the last message reads so."""
     news, changed = session.driver.session, asyncio.Event()
@@ -263,7 +279,7 @@ async def seen(session: AgentSession, words: str) -> None:
 
 def test_failures_and_stops_are_given_again(tmp_path: Path) -> None:
     file, gate = tmp_path / "a.jsonl", Gate()
-    model = ScriptedModel([fault("rate_limited"), [text("half"), gate, text(" more")]])
+    model = ScriptedModel([fault("chat_disabled"), [text("half"), gate, text(" more")]])
     with AgentSession(model, record=file) as session:
         failed = session.ask("a")
         run = session.send("b")

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import Any
 
 from ...core.errors import InvalidOptions, ModelError
 from ...providers.base import Model, ModelEvent, ModelInfo, ModelRequest
@@ -45,6 +46,12 @@ class TapedModel:
         async with aclosing(answer) as events:
             async for event in events:
                 yield event
+
+    def __getattr__(self, name: str) -> Any:
+        # What a model may offer beside its answers (``ListsModels``) needs its server.
+        if name != "list_models" or self.tape.is_replay:
+            raise AttributeError(name)
+        return getattr(self._inner, name)
 
     async def aclose(self) -> None:
         if self._inner is not None:

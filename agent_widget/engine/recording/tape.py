@@ -140,6 +140,11 @@ class Recording:
         known = next(same, models[0])
         return wire.info_of(known, f"Plays {self.path.name}: no model is asked.")
 
+    async def sleep(self, seconds: float) -> None:
+        """A wait of a replay: its time passes at once."""
+        self._clock.now_ms += round(seconds * 1_000)
+        await asyncio.sleep(0)
+
     def always_run(self, tool: Tool) -> None:
         """Run ``tool`` in a replay, too: what it does, it does to the session."""
         self._live.add(id(tool))
