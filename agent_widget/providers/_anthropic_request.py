@@ -17,8 +17,8 @@ from ._history import (
     EncodedMessage,
     EncodedMessages,
     Said,
-    Style,
     Thought,
+    WireOptions,
     answers_in,
     user_text,
     wire_pieces,
@@ -38,19 +38,15 @@ which is what the API takes. A prefix is looked for at most 20 blocks back, so o
 """
 
 
-class AnthropicOptions(Struct, frozen=True):
+class AnthropicOptions(WireOptions, frozen=True, kw_only=True):
     """What a model object adds to each request.
 
-    ``server_tools`` run at the server; ``caches`` marks what stays the same; ``extra`` is merged
-    into the body.
+    ``server_tools`` run at the server; ``caches`` marks what stays the same.
     """
 
-    model: str
     max_tokens: int
     caches: bool = True
     server_tools: tuple[Mapping[str, Any], ...] = ()
-    extra: Mapping[str, Any] = {}
-    style: Style = Style("")
 
 
 class Turn(Struct, frozen=True):

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
 
 from ..core.messages import Message, Part, ReasoningPart, TextPart, ToolPart
 from ._history import (
     GO_ON,
     EncodedMessage,
     EncodedMessages,
-    Style,
+    WireOptions,
     free_id,
     joined_text,
     own_blocks,
@@ -35,18 +35,15 @@ EXTRA: Final = "extra_content"
 """What Gemini wants back of a call: a signature."""
 
 
-class ChatOptions(Struct, frozen=True):
+class ChatOptions(WireOptions, frozen=True, kw_only=True):
     """What a model object adds to each request.
 
     ``includes_usage`` asks for token counts (a few servers refuse the field); ``sends_reasoning``
-    sends stored reasoning back as ``reasoning_content``; ``extra`` is merged into the body.
+    sends stored reasoning back as ``reasoning_content``; ``thinking`` is how it is asked for.
     """
 
-    model: str
     includes_usage: bool = True
     sends_reasoning: bool = False
-    extra: Mapping[str, Any] = {}
-    style: Style = Style("")
     thinking: Field = "effort"
 
 

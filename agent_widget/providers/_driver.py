@@ -6,14 +6,16 @@ import asyncio
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, suppress
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import httpx
 import msgspec
+from msgspec.structs import replace
 
 from ..core.errors import InvalidOptions, ModelError
 from ._answer import MAX_ANSWER_CHARS, Answer, AnswerTooLong, ReportedError
 from ._defaults import KEY_VARIABLE
+from ._history import EncodedMessages, WireOptions
 from ._http import (
     MAX_ERROR_BODY_BYTES,
     Reply,
@@ -49,9 +51,13 @@ _HEADERS: Final = {
 }
 
 
-class HttpModel:
+Options = TypeVar("Options", bound=WireOptions)
+
+
+class HttpModel(Generic[Options]):
     """A model behind a wire; a wire says what to send and how to read the answer.
 
+    What a wire adds to each request is in ``_options``, which it sets.
     A ``client`` that is passed in is used as it is and not closed. Redirects are not followed.
     """
 
@@ -59,6 +65,7 @@ class HttpModel:
     """Where under the base URL the wire is spoken."""
     speaks: str
     """What the server is expected to answer with, in words."""
+    _options: Options
     url_advice: str = "Check base_url: it usually ends in /v1."
 
     def __init__(
@@ -79,6 +86,7 @@ class HttpModel:
         self._timeouts = timeouts(timeout_s)
         self._client = httpx.AsyncClient() if client is None else client
         self._owns_client = client is None
+        self._cache = EncodedMessages()
 
     @property
     def info(self) -> ModelInfo:
@@ -102,7 +110,12 @@ class HttpModel:
 
     def _forget_images(self, digests: frozenset[str]) -> bool:
         """Send these images no more; whether that changes the body of a request."""
-        raise NotImplementedError
+        style = self._options.style
+        if digests <= style.refused:
+            return False
+        style = replace(style, refused=style.refused | digests)
+        self._options, self._cache = replace(self._options, style=style), EncodedMessages()
+        return True
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """The answer to ``request``, piece by piece. Raises ModelError.

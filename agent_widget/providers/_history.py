@@ -66,6 +66,14 @@ class Style(Struct, frozen=True):
         return short_id(stored) if self.short_ids else call_id(stored)
 
 
+class WireOptions(Struct, frozen=True):
+    """What every wire knows of its model; ``extra`` is merged into the body."""
+
+    model: str
+    style: Style = Style("")
+    extra: Mapping[str, Any] = {}
+
+
 def maker_of(wire: str, model: str, host: str) -> str:
     """Whose reasoning it is: no other can read it."""
     return f"{wire}:{model}@{host}"

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any, Final
 
 import msgspec
-from msgspec import Struct
 
 from ..core.messages import Message
 from ._history import (
@@ -20,8 +19,8 @@ from ._history import (
     EncodedMessage,
     EncodedMessages,
     Said,
-    Style,
     Thought,
+    WireOptions,
     answers_in,
     user_text,
     wire_pieces,
@@ -36,20 +35,17 @@ _REASONING_FIELDS: Final = ("type", "id", "summary", "content", ENCRYPTED)
 Item = dict[str, Any]
 
 
-class ResponsesOptions(Struct, frozen=True):
+class ResponsesOptions(WireOptions, frozen=True, kw_only=True):
     """What a model object adds to each request.
 
     ``reasons`` asks for reasoning in its encrypted form (models that do not reason refuse it);
     ``caches`` names the conversation, so that its requests find the same cache; ``server_tools``
-    run at the server; ``extra`` is merged into the body.
+    run at the server.
     """
 
-    model: str
     reasons: bool = True
     caches: bool = True
     server_tools: tuple[Mapping[str, Any], ...] = ()
-    extra: Mapping[str, Any] = {}
-    style: Style = Style("")
 
 
 def build_request(

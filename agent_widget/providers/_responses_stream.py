@@ -138,6 +138,8 @@ class ResponsesAnswer:
             self._parts.think("\n\n")
         elif kind == "response.function_call_arguments.delta":
             self._parts.call({"index": at, "function": {"arguments": data.get("delta")}})
+        elif kind == "response.function_call_arguments.done":
+            self._parts.calls.settle(at, text_in(data, "arguments"))
         elif kind == "response.output_item.added":
             self._begin(at, object_in(data, "item"))
         elif kind == "response.output_item.done":

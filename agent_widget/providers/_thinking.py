@@ -39,7 +39,7 @@ _OTHERS: Final[tuple[tuple[str, Levels], ...]] = (
     (r"gemini-2\.5-pro", ("minimal", *EFFORTS)),
     (r"grok-(3-mini|4)", EFFORTS),
     (r"magistral|qwq|deepseek-(reasoner|r1)", NO_LEVELS),  # they always think
-    (r"deepseek-(chat|v3\.[1-9]|v[4-9])|qwen-?3|glm-[4-9]|mistral-(small|medium|large)", ON_OFF),
+    (r"deepseek-(chat|v3\.[1-9]|v[4-9])|qwen-?3|glm-[4-9]", ON_OFF),
 )
 
 Field: TypeAlias = Literal["effort", "reasoning", "type", "template"]

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import httpx
-from msgspec.structs import replace
 
 from ..core.errors import InvalidOptions
 from ._anthropic_request import AnthropicOptions, build_request
 from ._anthropic_stream import AnthropicAnswer
 from ._driver import TIMEOUT_S, HttpModel, checked_extra, checked_name
-from ._history import EncodedMessages, Style, maker_of
+from ._history import Style, maker_of
 from ._secret import ApiKey
 from ._thinking import anthropic_levels
 from .base import ModelInfo, ModelRequest
@@ -26,7 +25,7 @@ MAX_TOKENS: Final = 32_000
 """What an answer may have where nothing else is said: what all models since Claude 4 take."""
 
 
-class AnthropicMessages(HttpModel):
+class AnthropicMessages(HttpModel[AnthropicOptions]):
     """A model that a server offers over the Messages API.
 
     ``max_tokens`` bounds an answer with its thinking (default: what the model takes, at most
@@ -69,13 +68,12 @@ class AnthropicMessages(HttpModel):
         )
         self._options = AnthropicOptions(
             name,
-            max_tokens,
+            Style(maker_of("anthropic", name, self._url.host)),
+            extra,
+            max_tokens=max_tokens,
             caches=cache,
             server_tools=tuple(server_tools),
-            extra=extra,
-            style=Style(maker_of("anthropic", name, self._url.host)),
         )
-        self._cache = EncodedMessages()
 
     @property
     def info(self) -> ModelInfo:
@@ -87,11 +85,3 @@ class AnthropicMessages(HttpModel):
 
     def _new_answer(self) -> AnthropicAnswer:
         return AnthropicAnswer(self._options.style.maker)
-
-    def _forget_images(self, digests: frozenset[str]) -> bool:
-        style = self._options.style
-        if digests <= style.refused:
-            return False
-        style = replace(style, refused=style.refused | digests)
-        self._options, self._cache = replace(self._options, style=style), EncodedMessages()
-        return True

@@ -174,12 +174,23 @@ def _server(preset: Preset, base_url: str | None, environ: Mapping[str, str]) ->
     """The address of a server other than the preset's own, if one is named."""
     if base_url is not None or preset.url_variable is None:
         return base_url
-    url = environ.get(preset.url_variable, "").strip()
-    if url and preset.name == "azure" and "/openai" not in url:
-        url = url.rstrip("/") + "/openai/v1"
-    if url and "://" not in url:  # as Ollama takes it
-        url = f"http://{url}"
-    return url or None
+    url = environ.get(preset.url_variable, "").strip().rstrip("/")
+    return _as_its_vendor_means(preset.name, url) if url else None
+
+
+def _as_its_vendor_means(name: str, url: str) -> str:
+    """The address of the API where a variable that the vendor's programs read says ``url``."""
+    match name:
+        case "azure" if "/openai" not in url:
+            return f"{url}/openai/v1"
+        case "anthropic" if not url.endswith("/v1"):
+            return f"{url}/v1"
+        case "ollama" if "://" not in url:  # where it listens
+            host, _, port = url.partition(":")
+            host = "localhost" if host == "0.0.0.0" else host  # noqa: S104 - it is not bound
+            return f"http://{host}:{port or 11434}/v1"
+        case _:
+            return url
 
 
 def _key(preset: Preset, api_key: ApiKey, environ: Mapping[str, str]) -> ApiKey:

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import httpx
-from msgspec.structs import replace
 
 from ._chat_request import ChatOptions, build_request
 from ._chat_stream import ChatAnswer
 from ._driver import TIMEOUT_S, HttpModel, checked_extra, checked_name
-from ._history import EncodedMessages, Style, maker_of
+from ._history import Style, maker_of
 from ._secret import ApiKey
 from ._thinking import chat_levels
 from .base import ModelInfo, ModelRequest
@@ -20,7 +19,7 @@ from .presets import OPENAI, Preset
 _RESERVED: Final = ("messages", "tools")
 
 
-class OpenAIChat(HttpModel):
+class OpenAIChat(HttpModel[ChatOptions]):
     """A model that a server offers over Chat Completions.
 
     ``base_url`` is its address (with or without ``/v1``); ``api_key`` text, a function
@@ -60,8 +59,14 @@ class OpenAIChat(HttpModel):
         )
         style = Style(maker_of("openai-chat", name, self._url.host), short_ids=preset.short_ids)
         sends = preset.sends_reasoning if send_reasoning is None else send_reasoning
-        self._options = ChatOptions(name, include_usage, sends, extra, style, preset.thinking)
-        self._cache = EncodedMessages()
+        self._options = ChatOptions(
+            name,
+            style,
+            extra,
+            includes_usage=include_usage,
+            sends_reasoning=sends,
+            thinking=preset.thinking,
+        )
 
     @property
     def info(self) -> ModelInfo:
@@ -73,11 +78,3 @@ class OpenAIChat(HttpModel):
 
     def _new_answer(self) -> ChatAnswer:
         return ChatAnswer(self._options.style.maker)
-
-    def _forget_images(self, digests: frozenset[str]) -> bool:
-        style = self._options.style
-        if digests <= style.refused:
-            return False
-        style = replace(style, refused=style.refused | digests)
-        self._options, self._cache = replace(self._options, style=style), EncodedMessages()
-        return True

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import httpx
-from msgspec.structs import replace
 
 from ._driver import TIMEOUT_S, HttpModel, checked_extra, checked_name
-from ._history import EncodedMessages, Style, maker_of
+from ._history import Style, maker_of
 from ._responses_request import ResponsesOptions, build_request
 from ._responses_stream import ResponsesAnswer
 from ._secret import ApiKey
@@ -20,7 +19,7 @@ from .presets import OPENAI, Preset
 _RESERVED: Final = ("input", "tools", "previous_response_id", "conversation")
 
 
-class OpenAIResponses(HttpModel):
+class OpenAIResponses(HttpModel[ResponsesOptions]):
     """A model that a server offers over the Responses API, with reasoning that it keeps by itself.
 
     Nothing is stored at the server. ``server_tools`` are tools that it runs, in its own form
@@ -56,13 +55,12 @@ class OpenAIResponses(HttpModel):
         known = httpx.URL(preset.base_url or "").host
         self._options = ResponsesOptions(
             name,
+            Style(maker_of("openai-responses", name, self._url.host)),
+            extra,
             reasons=bool(openai_levels(name)),
             caches=known in ("", self._url.host),  # others may refuse the field
             server_tools=tuple(server_tools),
-            extra=extra,
-            style=Style(maker_of("openai-responses", name, self._url.host)),
         )
-        self._cache = EncodedMessages()
 
     @property
     def info(self) -> ModelInfo:
@@ -74,11 +72,3 @@ class OpenAIResponses(HttpModel):
 
     def _new_answer(self) -> ResponsesAnswer:
         return ResponsesAnswer(self._options.style.maker)
-
-    def _forget_images(self, digests: frozenset[str]) -> bool:
-        style = self._options.style
-        if digests <= style.refused:
-            return False
-        style = replace(style, refused=style.refused | digests)
-        self._options, self._cache = replace(self._options, style=style), EncodedMessages()
-        return True

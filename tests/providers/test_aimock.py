@@ -38,7 +38,7 @@ from .chat import (
 from .wires import MODELS, model_of
 
 pytestmark = pytest.mark.anyio
-Make = Callable[..., HttpModel]
+Make = Callable[..., HttpModel[Any]]
 
 HERE = Path(__file__).parent / "aimock"
 KEY = "test-key-1234567890"
@@ -113,9 +113,9 @@ async def make(
     request: pytest.FixtureRequest, aimock_url: str, anyio_backend: str
 ) -> AsyncIterator[Make]:
     """Makes models of each wire."""
-    made: list[HttpModel] = []
+    made: list[HttpModel[Any]] = []
 
-    def make(key: str | None = KEY) -> HttpModel:
+    def make(key: str | None = KEY) -> HttpModel[Any]:
         made.append(model_of(request.param, aimock_url, api_key=key))
         return made[-1]
 

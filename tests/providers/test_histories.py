@@ -45,7 +45,7 @@ class Sender:
         )
         self._responses = _responses_request.ResponsesOptions("m", style=styles["openai-responses"])
         self._anthropic = _anthropic_request.AnthropicOptions(
-            model, 32_000, style=styles["anthropic"]
+            model, styles["anthropic"], max_tokens=32_000
         )
 
     def body(self, wire: str, request: ModelRequest) -> bytes:

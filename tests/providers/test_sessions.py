@@ -102,7 +102,7 @@ async def test_a_call_that_the_server_ran_is_shown_kept_and_not_run() -> None:
 
     store = MemoryStore()
     async with serving(stream(stream_bytes("anthropic-search"))) as server:
-        model: HttpModel = model_of("anthropic", server.url)
+        model: HttpModel[Any] = model_of("anthropic", server.url)
         async with opened(model, [web_search], store=store, session_id="s") as case:
             result = await case.send("when was he born?")
             messages = [*case.session.messages]

@@ -71,6 +71,10 @@ def test_a_server_by_name(model: str, wire: str, label: str, place: str) -> None
 
 def test_an_address_in_the_environment_or_an_argument_wins() -> None:
     assert resolved("ollama:m", {"OLLAMA_HOST": "gpu:1"}).info.label == "m at gpu:1"
+    here = resolved("ollama:m", {"OLLAMA_HOST": "0.0.0.0"})
+    assert (here.info.base_url or "").startswith("http://localhost:11434/v1/")
+    proxy = resolved("anthropic:claude-x", {"ANTHROPIC_BASE_URL": "https://proxy/anthropic"})
+    assert proxy.info.base_url == "https://proxy/anthropic/v1/messages"
     there = resolved("anthropic:claude-x", base_url="http://proxy/v1")
     assert there.info.base_url == "http://proxy/v1/messages"
     assert resolved("openai:gpt-5", base_url="http://h").info.provider == "openai-chat"

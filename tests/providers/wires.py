@@ -21,7 +21,7 @@ PREFIXES: Final = {
     "responses": "openai-responses",
     "anthropic": "anthropic",
 }
-MODELS: Final[dict[str, type[HttpModel]]] = {
+MODELS: Final[dict[str, type[HttpModel[Any]]]] = {
     "openai-chat": OpenAIChat,
     "openai-responses": OpenAIResponses,
     "anthropic": AnthropicMessages,
@@ -45,10 +45,10 @@ def expected(name: str) -> dict[str, Any]:
     return report
 
 
-def model_of(wire: str, base_url: str, **options: Any) -> HttpModel:
+def model_of(wire: str, base_url: str, **options: Any) -> HttpModel[Any]:
     name = "claude-sonnet-4-5" if wire == "anthropic" else "gpt-5"
     make: Any = MODELS[wire]
-    model: HttpModel = make(name, base_url=base_url, **options)
+    model: HttpModel[Any] = make(name, base_url=base_url, **options)
     return model
 
 
