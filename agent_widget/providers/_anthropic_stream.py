@@ -35,7 +35,7 @@ def parse_event(event: ServerEvent) -> Mapping[str, Any] | None:
         raise ReportedError(data)
     if not isinstance(data, Mapping) or not kind:
         return None
-    return data if data.get("type") else {**data, "type": kind}
+    return data if data.get("type") == kind else {**data, "type": kind}
 
 
 class _Block(Struct):

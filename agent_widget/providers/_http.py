@@ -18,6 +18,7 @@ from msgspec import Struct
 from ..core.errors import ErrorCode, InvalidOptions, ModelError
 from ._defaults import KEY_VARIABLE
 from ._overflow import is_too_long
+from ._parts import json_text, sendable
 from ._secret import Grant
 
 MAX_MESSAGE_CHARS: Final = 500
@@ -274,14 +275,14 @@ def json_error_words(data: Any) -> tuple[str, str]:
 
 
 def _json_text(data: Any) -> str:
-    return "" if data in (None, {}, []) else msgspec.json.encode(data).decode()
+    return "" if data in (None, {}, []) else json_text(data)
 
 
 def _plain(text: str) -> str:
     if re.match(r"\s*<(!doctype|html|\?xml)", text, re.IGNORECASE):
         title = re.search(r"<title[^>]*>(.*?)</title>", text, re.IGNORECASE | re.DOTALL)
         text = f"a web page titled {title[1].strip()!r}" if title else "a web page"
-    text = " ".join(text.split())
+    text = " ".join(sendable(text).split())
     return text if len(text) <= MAX_MESSAGE_CHARS else text[: MAX_MESSAGE_CHARS - 1] + "…"
 
 

@@ -51,7 +51,7 @@ def parse_event(event: ServerEvent) -> Mapping[str, Any] | None:
         raise ReportedError(response if response.get("error") else {"message": "It failed."})
     if not is_object or not kind:
         return None
-    return data if data.get("type") else {**data, "type": kind}
+    return data if data.get("type") == kind else {**data, "type": kind}
 
 
 class ResponsesAnswer:
