@@ -220,7 +220,7 @@ test("the summary of earlier messages is one line that opens, and the menu asks 
   expect((m.all(".menu button")[1] as HTMLButtonElement).disabled).toBe(true);
   m.patch(["set", ["status"], "idle"], ["set", ["phase"], "compacting"]);
   await frame();
-  expect(m.find(".working").textContent).toBe("Summarising…");
+  expect(m.find(".working").textContent.trim()).toBe("Summarising…");
   m.model.reply({
     ok: false,
     code: "COMPACTION.NOTHING_TO_COMPACT",
