@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from ..core.ids import SequentialIds
+    from ..core.usage import Usage
     from .assertions import assert_asked, assert_final_text, assert_tools_called
     from .clock import FakeClock
     from .doubles import (
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from .scenario_run import ScenarioResult, run_scenario
     from .session import AgentSession
     from .store_conformance import StoreConformance
-    from .transcript import transcript
+    from .transcripts import transcript
 
 _HOMES: Final = {
     "AgentSession": ".session",
@@ -45,6 +46,7 @@ _HOMES: Final = {
     "Signal": ".doubles",
     "StoreConformance": ".store_conformance",
     "Turn": ".scenario",
+    "Usage": "..core.usage",
     "assert_asked": ".assertions",
     "assert_final_text": ".assertions",
     "assert_tools_called": ".assertions",
@@ -57,7 +59,7 @@ _HOMES: Final = {
     "run_scenario": ".scenario_run",
     "run_scenarios": ".fleet",
     "text": ".doubles",
-    "transcript": ".transcript",
+    "transcript": ".transcripts",
 }
 
 __all__ = [
@@ -74,6 +76,7 @@ __all__ = [
     "Signal",
     "StoreConformance",
     "Turn",
+    "Usage",
     "assert_asked",
     "assert_final_text",
     "assert_tools_called",
@@ -94,7 +97,7 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Not kept in globals(): submodules of the same name (transcript) would take their place.
+    # No module here may be called like a public name: importing it would put it in its place.
     return getattr(import_module(home, __name__), name)
 
 

@@ -18,6 +18,7 @@ def assert_tools_called(chat: Any, *expected: Expected, in_any_order: bool = Fal
     An expectation is a name, or a name with the arguments that have to be there:
     ``assert_tools_called(chat, "list_variables", ("describe_variable", {"name": "df"}))``.
     """
+    __tracebackhide__ = True  # the line that fails is the test's
     problem = tools_problem(calls_of(chat), expected, in_any_order=in_any_order)
     if problem is not None:
         raise AssertionError(problem)
@@ -28,6 +29,7 @@ def assert_asked(chat: Any, *tools: str) -> None:
 
     ``chat`` is an ``AgentSession``: others do not keep what was asked.
     """
+    __tracebackhide__ = True
     asked = [question.name for question in chat.questions]
     if asked != [*tools]:
         raise AssertionError(asked_problem(asked, tools))
@@ -41,6 +43,7 @@ def assert_final_text(
     matches: str | None = None,
 ) -> None:
     """The last answer of ``chat`` (or a ``RunResult``) is, contains, or matches this text."""
+    __tracebackhide__ = True
     problem = text_problem(final_text(chat), equals, contains=contains, matches=matches)
     if problem is not None:
         raise AssertionError(problem)

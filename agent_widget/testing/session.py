@@ -16,7 +16,7 @@ from ..surfaces.driver import Driver
 from ..surfaces.run import Run
 from ..view.model import SessionView, UsageView
 from .doubles import ScriptedModel
-from .transcript import transcript
+from .transcripts import transcript
 
 TIMEOUT_S: Final = 60.0
 
@@ -56,8 +56,12 @@ class AgentSession:
         return self._driver.start(lambda session, context: session.send(text, context))
 
     def ask(self, text: str, timeout_s: float = TIMEOUT_S) -> RunResult:
-        """Say something and wait for the end of the run."""
-        result = self.send(text).result(timeout_s)
+        """Say something and wait for the end of the run. Raises ReplayMismatch."""
+        __tracebackhide__ = True  # a replay that differs is told where the test asks
+        try:
+            result = self.send(text).result(timeout_s)
+        except ReplayMismatch as mismatch:
+            raise mismatch.with_traceback(None) from None
         self.results.append(result)
         return result
 
