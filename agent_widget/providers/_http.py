@@ -149,7 +149,9 @@ def status_error(
     if status in (401, 403):
         code = "chat_disabled"
         message = f"{host} refused the key ({reply.mark}){said}"
-        advice = f"Set {key_variable} or pass api_key=, then retry."
+        advice = (
+            f"Set {key_variable}, pass api_key= or choose “API key…” in the model menu, then retry."
+        )
     elif status == 429 and "quota" in reply.code:
         code = "rate_limited"
         message = f"The quota of this key is used up ({reply.mark}){said}"

@@ -89,7 +89,7 @@ def test_the_offline_model_can_show_each_error(notebook: Notebook) -> None:
     for request, words in [
         ("fail", "could not be reached, or the connection broke off"),
         ("fail 401", "does not accept this chat"),
-        ("fail 429", "takes no more requests for the moment"),
+        ("fail 429", "takes no more requests"),
     ]:
         chat.send(request)
         expect(chat.banner).to_contain_text(words, timeout=RUN_MS)

@@ -185,7 +185,7 @@ def test_cards_look_different_in_each_state(notebook: Notebook, theme: str) -> N
         states = [card.get_attribute("data-state") for card in cards]
         assert states == ["done", "error", "cancelled", "running", "awaiting-confirmation"]
         words = [card.locator(".card-state").first.inner_text() for card in cards]
-        assert words == ["Done", "Failed", "Cancelled", "Running", "Needs approval"]
+        assert words == ["Done", "Failed", "Denied", "Running", "Needs approval"]
         looks = [card.evaluate(LOOK_OF_A_CARD) for card in cards]
         assert len(set(looks)) == 5
         expect(chat.question.get_by_role("button", name="Allow once")).to_be_enabled()

@@ -192,10 +192,9 @@ export function Header({ view, reachable }: { view: SessionView; reachable: bool
           {statusInWords(t, view)}
         </span>
       )}
-      <span class="space" />
       {reachable && storage.label && (
         <span class="kept" title={kept}>
-          {kept}
+          {kept.replace(/\S*?[/\\].*[/\\]/, "")}
         </span>
       )}
       {reachable && servers.length > 0 && (

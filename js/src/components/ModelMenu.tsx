@@ -93,7 +93,7 @@ export function ModelMenu({ model }: { model: ModelView }): VNode {
           }}
           onKeyDown={(event) => isLeaveKey(event) && setKeyed(null)}
         >
-          <input ref={focused} type="password" aria-label={t("model.key")} autocomplete="off" />
+          <input ref={focused} type="password" placeholder={t("model.key")} autocomplete="off" />
           <button type="submit" class="quiet-button">
             {t("model.key.use")}
           </button>
