@@ -247,8 +247,8 @@ def _reason(hook: Hook, name: str, verdict: Verdict) -> str:
         case "allow":
             return verdict.reason
         case "deny":
-            verb = "Blocked by" if hook.is_guard else "Not wanted by"
-            return f"{verb} the hook {name}: {verdict.reason or 'it gave no reason.'}"
+            who = "Blocked by the hook" if hook.is_guard else "Not wanted by the hook"
+            return f"{who} {name}: {verdict.reason or 'it gave no reason.'}"
         case "failed":
             guarded = " It is a guard, so this was blocked." if hook.is_guard else ""
             return f"The hook {name} {verdict.reason}.{guarded}"

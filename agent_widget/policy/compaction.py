@@ -183,22 +183,22 @@ def too_long(
     error: ModelError, why: str, *, system_tokens: int, tool_tokens: int, message_tokens: int
 ) -> ModelError:
     """The error with which a run ends whose prompt cannot be made to fit: what of it is so big."""
-    sizes = {
-        "the messages that stay": message_tokens,
-        "the tools": tool_tokens,
-        "the instructions": system_tokens,
-    }
-    parts = ", ".join(f"{name} about {count:,}" for name, count in sizes.items())
+    sizes = {"messages": message_tokens, "tools": tool_tokens, "instructions": system_tokens}
     largest = max(sizes, key=lambda name: sizes[name])
+    parts = (
+        f"Tokens in it: the messages that stay about {message_tokens:,}, the tools about "
+        f"{tool_tokens:,}, the instructions about {system_tokens:,}."
+    )
     advice = {
-        "the messages that stay": "Start a new session or say it in fewer words",
-        "the tools": "Take fewer tools",
-        "the instructions": "Shorten them",
+        "messages": "Start a new session or say it in fewer words, or take a model with a larger"
+        " window.",
+        "tools": "Take fewer tools, or take a model with a larger window.",
+        "instructions": "Shorten them, or take a model with a larger window.",
     }[largest]
     return ModelError(
         "bad_request",
-        f"{error.message} {why.removesuffix('.')}. Tokens in it: {parts}.",
-        advice=f"{advice}, or take a model with a larger window.",
+        f"{error.message} {why.removesuffix('.')}. {parts}",
+        advice=advice,
         status=error.status,
         is_too_long=True,
     )

@@ -11,14 +11,18 @@ from typing import Any, Final
 
 import pytest
 
-import agent_widget
 from agent_widget.core.errors import InvalidOptions
-from agent_widget.core.events import Event, StorageChanged, ToolCompleted
+from agent_widget.core.events import Event, RetryScheduled, StorageChanged, ToolCompleted
 from agent_widget.view.locale.plural import FORMS, form_of
+from agent_widget.view.locale.shown import Shown
+from agent_widget.view.locale.texts import Translator
 from agent_widget.view.locale.words import LOCALES, locale_of, words_of
+from agent_widget.view.model import ModelView, RetryView, SessionView
 from agent_widget.view.narrate import Narrator
+from tests.policy.attacks import touching, writing
+from tests.policy.support import ruling
+from tests.support.spokentexts import PACKAGE, spoken_texts, written
 
-PACKAGE: Final = Path(agent_widget.__file__).parent
 FRONT_END: Final = PACKAGE.parent / "js/src"
 TABLES: Final[Mapping[str, Mapping[str, Any]]] = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))
@@ -192,14 +196,6 @@ def literals_of(tree: ast.AST) -> Iterator[str]:
             yield written(node)
 
 
-def written(node: ast.expr) -> str:
-    """A literal, with X where something is put in."""
-    if isinstance(node, ast.Constant):
-        return str(node.value)
-    assert isinstance(node, ast.JoinedStr)
-    return "".join(str(v.value) if isinstance(v, ast.Constant) else "X" for v in node.values)
-
-
 def test_the_english_lines_are_those_that_the_code_makes() -> None:
     """A text that is worded anew in the code would no longer be translated."""
     spoken = " ".join(
@@ -208,49 +204,52 @@ def test_the_english_lines_are_those_that_the_code_makes() -> None:
         for literal in literals_of(ast.parse(path.read_text(encoding="utf-8")))
     )
     known = " ".join(spoken.split())
+    parts = r"(?<=[.:]) | has no | have no | and all below| deletes | a compaction"
     lost = []
     for key, line in ENGLISH["kernel"].items():
         pieces = [
             piece.strip(" .():,;$")
             for part in PLACE.split(line)[::2]
-            for piece in re.split(r"(?<=[.:]) | has no | have no | and all below| deletes ", part)
+            for piece in re.split(parts, part)
         ]
         lost += [(key, piece) for piece in pieces if piece not in known]
     assert lost == []
 
 
-def notices() -> Iterator[tuple[str, str]]:
-    """The texts of notices that the engine words itself."""
-    for path in (PACKAGE / "engine").glob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for function in ast.walk(tree):
-            if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-                continue
-            known = {
-                node.targets[0].id: node.value
-                for node in ast.walk(function)
-                if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-            }
-            for node in ast.walk(function):
-                if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
-                    continue
-                if node.func.id not in ("notice", "_notice") or len(node.args) != 3:
-                    continue
-                text = node.args[2]
-                text = known.get(text.id, text) if isinstance(text, ast.Name) else text
-                if isinstance(text, ast.JoinedStr | ast.Constant):
-                    yield f"{path.name}:{node.lineno}", written(text)
+BARE: Final = Translator(
+    ENGLISH["kernel"],
+    {
+        key: " ".join(f"{{{name}}}" for name in PLACE.findall(line))
+        for key, line in ENGLISH["kernel"].items()
+    },
+)
+"""Leaves of a line only what is put into it."""
 
 
-@OTHER
-def test_a_notice_of_the_engine_is_translated(locale: str) -> None:
-    told = [*notices()]
-    assert len(told) > 8
-    # What is made of other texts begins with them, and may have no words of its own.
-    own = [(place, {text, re.sub(r"^(X )+", "", text)}) for place, text in told]
-    own = [(place, texts) for place, texts in own if re.search(r"[a-z]{3}", str(texts))]
-    known = words_of(locale)
-    assert [each for each in own if {known.translated(text) for text in each[1]} == each[1]] == []
+def untranslated(text: str) -> str:
+    """What no line of the kernel's table says, of a text with X where something is put in."""
+    # What is made of other texts begins with them; code to copy is no text.
+    for each in (text, re.sub(r"^(X )+", "", text)):
+        if not re.search(r"[a-z]{2}", re.sub(r"\w+\(.*\)", "", BARE.translated(each))):
+            return ""
+    return text
+
+
+def test_a_text_that_can_reach_the_page_is_in_the_tables() -> None:
+    """Notices, errors of models and stores, refusals of commands, and why a call asks."""
+    told = [*spoken_texts()]
+    assert len(told) > 200
+    assert [(place, text) for place, text in told if untranslated(text)] == []
+
+
+def test_why_a_command_asks_is_translated() -> None:
+    german, told = words_of("de"), set[str]()
+    for line in [*touching(), *writing()]:
+        judged = ruling(line, allow=["bash(echo *)"], deny=["bash(touch *)"])
+        if judged.reason and judged.verdict == "ask" and judged.source != "mode":
+            told.add(judged.reason)
+    assert len(told) > 20
+    assert [reason for reason in told if german.translated(reason) == reason] == []
 
 
 @OTHER
@@ -289,6 +288,20 @@ def test_a_region_falls_back_to_its_language_and_others_are_refused_by_name() ->
     for wrong in ("xx", "", "deutsch", 7, None):
         with pytest.raises(InvalidOptions, match="en, de, fr, es, ja, zh, ar"):
             locale_of(wrong)
+
+
+def test_what_a_page_shows_and_a_narrator_tells_of_a_retry_is_translated() -> None:
+    retry = RetryView(1, 3, 2000, "localhost asks to slow down (HTTP 429).")
+    view = SessionView(locale="de", model=ModelView(retry=retry))
+    shown = Shown().of(view).model.retry
+    assert shown is not None
+    assert shown.reason == "localhost bittet um langsamere Anfragen (HTTP 429)."
+    told = RetryScheduled(
+        message_id="m", attempt=1, max_attempts=3, delay_ms=2000, error_message=retry.reason
+    )
+    line = Narrator("de").line(told)
+    assert line is not None
+    assert line.endswith(f": {shown.reason}")
 
 
 EVENTS: Final[tuple[Event, ...]] = (

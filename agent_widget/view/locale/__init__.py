@@ -13,5 +13,6 @@ To add a string, add **one line with the same key at the same place of every tab
 ``{name}`` is put in by name; numbers are written as the language writes them. A string that counts
 is an object of plural forms (``one``, ``other``, ... by CLDR) chosen by ``count``; a table has the
 forms that ``plural.FORMS`` lists. What a model, a tool or a person wrote is never translated, and
-exceptions stay English. ``tests/view/test_locale.py`` names what a table lacks or has too much.
+exceptions that only code meets stay English. ``tests/view/test_locale.py`` names what a table lacks
+or has too much, and each text of the code that can reach a page and is in none.
 """

@@ -68,7 +68,10 @@ def _question(words: Words, question: QuestionView | None) -> QuestionView | Non
 
 
 def _model(words: Words, model: ModelView) -> ModelView:
-    return replace(model, notice=_text(words, model.notice))
+    retry = model.retry
+    if retry is not None:
+        retry = replace(retry, reason=words.translated(retry.reason))
+    return replace(model, notice=_text(words, model.notice), retry=retry)
 
 
 def _storage(words: Words, storage: StorageView) -> StorageView:

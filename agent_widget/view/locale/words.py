@@ -47,12 +47,18 @@ class Words:
         self._table = table
 
     def text(self, section: str, key: str, **params: object) -> str:
-        """The string ``key`` of a section with ``params`` in it; ``count`` chooses its form."""
+        """The string ``key`` of a section with ``params`` in it; ``count`` chooses its form.
+
+        A ``reason`` is a text of the kernel.
+        """
         entry: Entry = self._table[section][key]
         if not isinstance(entry, str):
             count = params["count"]
             form = form_of(self.locale, count if isinstance(count, int) else 0)
             entry = entry.get(form) or entry["other"]
+        reason = params.get("reason")
+        if isinstance(reason, str):
+            params["reason"] = self.translated(reason)
         return _PLACE.sub(lambda found: self._written(params[found[1]]), entry)
 
     def sentence(self, said: Said | str) -> str:
