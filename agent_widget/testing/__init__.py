@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .scenario_run import ScenarioResult, run_scenario
     from .session import AgentSession
     from .store_conformance import StoreConformance
-    from .transcript import transcript
+    from .transcripts import transcript
 
 _HOMES: Final = {
     "AgentSession": ".session",
@@ -57,7 +57,7 @@ _HOMES: Final = {
     "run_scenario": ".scenario_run",
     "run_scenarios": ".fleet",
     "text": ".doubles",
-    "transcript": ".transcript",
+    "transcript": ".transcripts",
 }
 
 __all__ = [
@@ -94,7 +94,6 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Not kept in globals(): submodules of the same name (transcript) would take their place.
     return getattr(import_module(home, __name__), name)
 
 

@@ -152,7 +152,7 @@ def agent_transcript(request: pytest.FixtureRequest) -> Callable[..., None]:
     It is kept in ``transcripts/<test>.txt`` next to the test's file, or under ``name``. One that is
     not there is written and the test fails; ``--agent-record=accept`` (or new, all) writes it anew.
     """
-    from .transcript import transcript
+    from .transcripts import transcript
 
     def compare(chat: Any, name: str | None = None) -> None:
         own = request.node.name.translate({ord(char): "-" for char in "[]/\\:<>|?* "})

@@ -16,7 +16,7 @@ from ..surfaces.driver import Driver
 from ..surfaces.run import Run
 from ..view.model import SessionView, UsageView
 from .doubles import ScriptedModel
-from .transcript import transcript
+from .transcripts import transcript
 
 TIMEOUT_S: Final = 60.0
 
