@@ -196,3 +196,9 @@ class AgentCompleted(Event, frozen=True, kw_only=True):
     tool_call_id: str
     outcome: Literal["completed", "aborted", "error"]
     message: str | None = None
+
+
+def denial(reason: str | None) -> str:
+    """What the model reads of a call that a person did not allow."""
+    said = "The user did not allow this call."
+    return f"{said} Reason: {reason}" if reason else said

@@ -29,6 +29,7 @@ from ..core.events import (
     notice,
 )
 from ..core.state import SessionState
+from ..core.toolevents import denial
 from ..policy.options import Ruling
 from ..policy.permission import Decision, Question
 from ..providers.base import CallReady
@@ -299,9 +300,7 @@ async def _denied_by_person(ports: Ports, call: ProposedCall, decision: Decision
     await _decided(ports, call, "deny", decision.source, reason=decision.reason)
     if decision.source == "none":
         return Outcome(error_type="denied", message=decision.reason or "Denied.")
-    said = "The user did not allow this call."
-    message = f"{said} Reason: {decision.reason}" if decision.reason else said
-    return Outcome(error_type="cancelled", message=message)
+    return Outcome(error_type="cancelled", message=denial(decision.reason))
 
 
 async def _edit_carried_out(

@@ -20,6 +20,7 @@ from ..engine.recording.tape import Recording, ReplayMismatch
 from ..engine.run import ActiveRun, RunResult
 from ..engine.runtime import EngineThread, engine_thread
 from ..engine.session import Session
+from ..engine.tree import Navigated
 from .attendant import WidgetAttendant
 from .keeping import Kept, open_drivers, taken_up
 from .kernel.host import Host, detect_host
@@ -155,6 +156,18 @@ class Driver:
             raise _wrong_thread()
         future = self.engine.submit(lambda: self.session.compact(instructions))
         return wait_blocking(future, main=self.main, on_interrupt=self._interrupted, tap=self.tap)
+
+    def navigate(self, target: str, *, label: str | None, summarize: bool) -> Navigated:
+        """Go to another place of the tree and wait for that; an interrupt ends the summary."""
+        if self.engine.is_current:
+            raise _wrong_thread()
+        tree = self.session.tree
+        future = self.engine.submit(lambda: tree.navigate(target, label=label, summarize=summarize))
+
+        def abort() -> None:
+            self.engine.call_soon(tree.abort_summary)
+
+        return wait_blocking(future, main=self.main, on_interrupt=abort, tap=self.tap)
 
     def stop(self) -> None:
         with contextlib.suppress(SessionError):  # nothing runs: fine

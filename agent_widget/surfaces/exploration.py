@@ -7,26 +7,29 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
+from ..core.actions import Action
 from ..core.events import Event, RunSettled, SessionEnded, SessionReset, TreeNavigated
 from ..core.machine import NONE
-from ..core.state import SessionState
+from ..core.state import SessionState, empty_state
 from ..engine.session import Session
 from ..providers.base import ModelRequest
 from ..view.model import SessionView
 from ..view.timeline import Reading, Request, Step, Timeline
 from ..view.timelinewire import (
     VERSION,
+    Happening,
     TimelineWriter,
     lane_to_wire,
     machines_to_wire,
     moves,
 )
-from ..view.whatif import folded_again, read_change
+from ..view.whatif import Lane, folded_again, read_change
 
 FLUSH_S: Final = 0.1
 MAX_ROWS: Final = 200
@@ -44,6 +47,7 @@ class Exploration:
         self.lock = threading.RLock()
         self.timeline = timeline
         self._writer = TimelineWriter(timeline)
+        self._lane = ""  # the other lane, as it is printed
 
     @property
     def steps(self) -> Sequence[Step]:
@@ -71,37 +75,62 @@ class Exploration:
                 message["requests"] = self._writer.requests()
             return message
 
-    def lane(self, at: int, change: Mapping[str, Any]) -> dict[str, Any]:
-        """The lane that begins with ``change`` at step ``at``. Raises SessionError."""
-        steps = self.steps
-        made = folded_again(steps, at, read_change(change))
+    def lane(self, at: int, change: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The lane that begins with ``change`` at step ``at``; None: there is none any more.
+
+        Raises SessionError.
+        """
+        if change is None:
+            self._lane = ""
+            return {}
+        steps, wanted = self.steps, read_change(change)
+        made = folded_again(steps, at, wanted)
+        title = f"What if · {steps[at].event.type} · {wanted.kind}"
+        self._lane = "\n\n" + _table(title, _folded(made, steps), _state_before(steps, at))
         return {**lane_to_wire(made, steps), "change": dict(change)}
 
     def table(self) -> str:
-        """The steps that changed something, as text without ids and times."""
-        steps = self.steps
-        status = steps[-1].state.status if steps else "idle"
-        rows = [("event", "actions", "session", "calls")]
-        before = self.timeline.state_before(0)
-        for step in steps:
-            if step.state is not before:
-                rows.append(_row(step, before))
-            before = step.state
-        title = f"SessionExplorer · {self.label} · {len(rows) - 1} changes · {status}"
-        left_out = max(0, len(rows) - 1 - MAX_ROWS)
-        shown = [rows[0], *rows[1 + left_out :]]
-        widths = [max(len(row[column]) for row in shown) for column in range(3)]
-        lines = [
-            "  ".join(
-                (*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3])
-            )
-            for row in shown
-        ]
-        note = [f"({left_out} earlier changes)"] if left_out else []
-        return "\n".join([title, *note, *(line.rstrip() for line in lines)])
+        """The steps that changed something, as text without ids and times; then the other lane."""
+        title = f"SessionExplorer · {self.label}"
+        return _table(title, self.steps, self.timeline.state_before(0)) + self._lane
 
 
-def _row(step: Step, before: SessionState) -> tuple[str, str, str, str]:
+class _Folded(Struct, frozen=True):
+    """A step of the other lane beside the event it stands for."""
+
+    event: Event
+    actions: tuple[Action, ...]
+    state: SessionState
+
+
+def _folded(lane: Lane, steps: Sequence[Step]) -> list[_Folded]:
+    pairs = zip(steps[lane.at :], lane.steps, strict=False)
+    return [_Folded(step.event, made.actions, made.state) for step, made in pairs]
+
+
+def _state_before(steps: Sequence[Step], at: int) -> SessionState:
+    return steps[at - 1].state if at else empty_state()
+
+
+def _table(title: str, steps: Iterable[Happening], before: SessionState) -> str:
+    rows = [("event", "actions", "session", "calls")]
+    for step in steps:
+        if step.state is not before:
+            rows.append(_row(step, before))
+        before = step.state
+    title = f"{title} · {len(rows) - 1} changes · {before.status}"
+    left_out = max(0, len(rows) - 1 - MAX_ROWS)
+    shown = [rows[0], *rows[1 + left_out :]]
+    widths = [max(len(row[column]) for row in shown) for column in range(3)]
+    lines = [
+        "  ".join((*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]))
+        for row in shown
+    ]
+    note = [f"({left_out} earlier changes)"] if left_out else []
+    return "\n".join([title, *note, *(line.rstrip() for line in lines)])
+
+
+def _row(step: Happening, before: SessionState) -> tuple[str, str, str, str]:
     ways = moves(step, before)
     actions = ", ".join(_action_name(action) for action in step.actions)
     session = next((way for way in ways if way["machine"] == "session"), None)

@@ -79,10 +79,10 @@ class SessionExplorer(EmbeddableWidget):
 
         ``change`` is ``{"kind": "skip"}``, ``{"kind": "actions", "actions": [...]}``, ``{"kind":
         "deny", "reason": ...}`` or ``{"kind": "allow", "output": ...}``; None takes the lane away.
-        ``first`` in the result is the first step whose state differs. Raises SessionError
-        INVALID_INPUT.
+        ``first`` in the result is the first step whose state differs. Printed, the explorer shows
+        the lane as a second table. Raises SessionError INVALID_INPUT.
         """
-        self.lane = {} if change is None else self._explored.lane(at, change)
+        self.lane = self._explored.lane(at, change)
         shown: dict[str, Any] = self.lane
         return shown
 

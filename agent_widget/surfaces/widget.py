@@ -42,6 +42,7 @@ from ..tools.base import Tool
 from ..view.live import Delivery, delivery_of
 from ..view.locale.words import locale_of
 from .assembly import Assembly, ChatOptions
+from .branches import Branches
 from .chat import Chat
 from .defaults import HELPER
 from .embedding import EmbeddableWidget
@@ -395,6 +396,11 @@ class AgentWidget(EmbeddableWidget):
     def session(self) -> Session:
         """The session behind the widget; its methods run on the engine's loop."""
         return self._driver.session
+
+    @property
+    def tree(self) -> Branches:
+        """All that was said, on every branch: printed, a tree; checkpoints, labels, navigation."""
+        return Branches(self._driver)
 
     @property
     def state(self) -> SessionState:

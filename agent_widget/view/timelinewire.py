@@ -8,11 +8,12 @@ a list off there. So a session of hundreds of steps stays small enough to be sav
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 
-from ..core.actions import ApplyPart
+from ..core.actions import Action, ApplyPart
+from ..core.events import Event
 from ..core.eventwire import event_to_wire
 from ..core.machine import NONE, STATUS_AFTER, action_name, machines
 from ..core.messages import Conversation, ToolPart
@@ -190,7 +191,18 @@ def _list_changes(before: list[Any], after: list[Any], path: tuple[str | int, ..
     return ops
 
 
-def moves(step: Step, before: SessionState) -> list[Wire]:
+class Happening(Protocol):
+    """An event, the actions that were folded for it, and the state they led to."""
+
+    @property
+    def event(self) -> Event: ...
+    @property
+    def actions(self) -> tuple[Action, ...]: ...
+    @property
+    def state(self) -> SessionState: ...
+
+
+def moves(step: Happening, before: SessionState) -> list[Wire]:
     """Which machines took which way in this step: ``{"machine", "from", "to", "by"}``.
 
     A call's also has its ``id`` and ``name``. A way may lead back to where it began.

@@ -22,7 +22,7 @@ from ..core.actions import (
     ToolResult,
     read_action,
 )
-from ..core.errors import SessionError
+from ..core.errors import CANCELLED, SessionError
 from ..core.events import (
     AgentCompleted,
     AgentSpawned,
@@ -37,6 +37,7 @@ from ..core.events import (
 from ..core.messages import Json
 from ..core.reducer import session_reducer
 from ..core.state import SessionState
+from ..core.toolevents import denial
 from .model import SessionView
 from .project import project
 from .timeline import Step
@@ -170,7 +171,7 @@ def _instead(
     call_id, event = decided.tool_call_id, step.event
     if change.kind == "deny":
         if is_here:
-            error = {"code": "denied", "message": change.reason or "Denied."}
+            error = {"code": CANCELLED, "message": denial(change.reason)}
             phase = ToolPhase(decided.name, "running", None, call_id)
             return (phase, ApplyPart(ToolError(call_id, error), decided.agent_id))
         is_its = isinstance(event, _OF_A_CALL) and event.tool_call_id == call_id

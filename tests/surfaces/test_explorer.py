@@ -30,6 +30,16 @@ msg.block.start            message-start  streaming
 msg.text.delta             text-delta     streaming
 turn.completed             finish         streaming → idle"""
 
+DENIED = """\
+What if · tool.permission.decided · deny · 4 changes · idle
+event                    actions                session           calls
+tool.permission.decided  toolPhase, tool-error  streaming         DENIED
+msg.block.start          message-start          streaming
+msg.text.delta           text-delta             streaming
+turn.completed           finish                 streaming → idle""".replace(
+    "DENIED", "change: awaiting-confirmation → cancelled"
+)
+
 
 @tool
 def change(name: str) -> str:
@@ -135,12 +145,14 @@ def test_a_page_gets_what_is_new_and_another_fold_without_touching_the_session()
         assert lane["first"] == decided
         assert lane["answered"] is not None
         assert explorer.get_state()["lane"] == lane
+        assert repr(explorer) == f"{LIVE}\n\n{DENIED}"
         assert state_to_wire(chat.state) == before
         broken = {"kind": "actions", "actions": [{"type": "jump"}]}
         explorer._on_msg(explorer, {"kind": "what_if", "at": 0, "change": broken}, [])
         refused = page.await_message(lambda message: message["kind"] == "refused")
         assert "no action: 'jump'" in refused["message"]
         assert explorer.what_if(0, None) == {}
+        assert repr(explorer) == LIVE
         explorer.close()
 
 

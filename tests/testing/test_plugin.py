@@ -50,6 +50,7 @@ def test_holds(agent_session, agent_transcript):
     assert_final_text(chat.results[0], contains="an x", matches="x[.]$")
     assert [event.ts for event in chat.events] == [1_700_000_000_000] * len(chat.events)
     agent_transcript(chat, "kept")
+    assert transcript(chat).endswith("It is an x.\\n")
 
 def test_says_which_tools(agent_session):
     assert_tools_called(asked(agent_session), "look", "leap")

@@ -32,6 +32,7 @@ from agent_widget.core.messages import Message, ToolPart, ToolState, user_messag
 from agent_widget.core.records import Record
 from agent_widget.core.reducer import session_reducer
 from agent_widget.core.state import SessionState, Status, empty_state
+from agent_widget.core.toolevents import denial
 from agent_widget.core.wire import state_to_wire
 from agent_widget.view.model import SessionView
 from agent_widget.view.timeline import Timeline, timeline_of
@@ -222,7 +223,7 @@ async def test_another_decision_changes_what_follows_and_nothing_that_was() -> N
     allowed = folded_again(live.steps, decided[0], read_change({"kind": "deny", "reason": "no"}))
     assert allowed.first == decided[0]
     call = allowed.steps[-1].state.messages[1].tool_calls[0]
-    assert (call.state, call.error) == ("error", {"code": "denied", "message": "no"})
+    assert (call.state, call.error) == ("cancelled", {"code": "cancelled", "message": denial("no")})
     assert any(step.is_left_out for step in allowed.steps)
     denied = next(
         index for index in decided if "deny" in getattr(live.steps[index].event, "decision", "")
