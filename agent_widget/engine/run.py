@@ -6,12 +6,17 @@ import asyncio
 import contextvars
 import math
 from concurrent.futures import Future
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct
 
 from ..core.errors import SessionError
 from ..view.model import ErrorView
+
+STOP_GRACE_S: Final = 10.0
+"""A Stop lets the work in flight end by itself for so long, then cancels it."""
+ABANDON_S: Final = 10.0
+"""A cancelled run that has not ended after this long is abandoned, with a notice."""
 
 Trigger = Literal["send", "retry", "carry_over", "program"]
 

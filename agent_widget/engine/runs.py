@@ -48,7 +48,7 @@ from .ports import Ports, run_tool, tape_of
 from .prompt import settled
 from .recorder import HERE
 from .room import Room
-from .run import ActiveRun, RunResult, Trigger
+from .run import ABANDON_S, ActiveRun, RunResult, Trigger
 from .spending import BudgetExceeded, RunPurse, Spending
 from .staff import Staff
 from .subagents import MAIN
@@ -56,10 +56,6 @@ from .toolrun import left_open
 from .watching import Watching
 from .writer import Fact, Writer, uncancelled
 
-STOP_GRACE_S: Final = 10.0
-"""A Stop lets the work in flight end by itself for so long, then cancels it."""
-ABANDON_S: Final = 10.0
-"""A cancelled run that has not ended after this long is abandoned, with a notice."""
 DEFAULT_MAX_STEPS: Final = 50
 
 RESTING: Final = Standing()

@@ -62,8 +62,8 @@ from .prompt import System, SystemPrompt
 from .recorder import GRACE_S
 from .recovery import Resumption
 from .room import ByHand
-from .run import ActiveRun
-from .runs import ABANDON_S, DEFAULT_MAX_STEPS, STOP_GRACE_S, NotRunning, Runs, Surroundings
+from .run import ABANDON_S, STOP_GRACE_S, ActiveRun
+from .runs import DEFAULT_MAX_STEPS, NotRunning, Runs, Surroundings
 from .spending import Spending
 from .staff import Staff
 from .subagents import MAIN, Agent
