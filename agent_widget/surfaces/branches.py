@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
 from typing import Final
 
 from ..core.branch import Tree
@@ -72,9 +71,6 @@ class Branches:
 
     def __repr__(self) -> str:
         return drawn(self._journal())
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(repr(self))}</pre>"
 
     @property
     def _tree(self) -> SessionTree:
