@@ -25,10 +25,10 @@ JS_SOURCES := $(shell find js -name node_modules -prune -o -type f \
 	\( -path 'js/src/*' -o -path 'js/*.mjs' -o -path 'js/*.json' \) -print 2>/dev/null)
 ROOT_ARGS = $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 
-.PHONY: help lab test lint format bench clean
+.PHONY: help lab test test-llama lint format bench clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo
 	@echo '  PYTHON=python3.12   the Python to make .venv with (3.11 or later)'
 	@echo '  LAB_ARGS=...        further arguments of JupyterLab'
@@ -47,6 +47,11 @@ test: $(STAMPS)/test $(STAMPS)/ipykernel6 $(NPM_STAMP) $(BUNDLE) ## Run every te
 	$(PY) -m pytest -n $(JOBS) --no-loadscope-reorder $(PYTEST_ARGS); py=$$?; \
 	if [ $$js != 0 ]; then echo 'make test: the tests of the front end failed, see above' >&2; fi; \
 	[ $$js = 0 ] && [ $$py = 0 ]
+
+# LLAMA_URL=http://localhost:8080/v1 of a server that is running, or LLAMA_MODEL=some.gguf to run
+# llama-server (on the PATH) with; without either the tests are skipped.
+test-llama: $(STAMPS)/test ## Run the tests against llama.cpp's server, when there is one
+	$(PY) -m pytest tests/providers/test_llama.py -rs $(PYTEST_ARGS)
 
 # Each check runs, whatever the ones before it said.
 lint: $(STAMPS)/dev $(NPM_STAMP) ## Check style, types and import contracts

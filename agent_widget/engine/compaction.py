@@ -46,6 +46,7 @@ from ..policy.compaction import (
 from ..providers.base import Model, ModelRequest, StepEnd, TextChunk
 from ..view.context import PREAMBLE, context_start
 from .hooks import Blocked, Hooks
+from .retry import Retries, repeated
 from .spending import CountedCall, RunPurse, Spending, usage_event
 from .writer import Writer
 
@@ -103,6 +104,7 @@ class Compactor:
         hooks: Hooks,
         new_id: IdSource,
         options: Compaction,
+        retries: Retries,
     ) -> None:
         self.options = options
         self.is_auto_enabled = options.auto
@@ -110,6 +112,7 @@ class Compactor:
         self.spending = spending
         self._hooks = hooks
         self._new_id = new_id
+        self._retries = retries
         self._task: asyncio.Task[str] | None = None
         self._is_making = False
         self._is_aborted = False
@@ -213,11 +216,14 @@ class Compactor:
         """What the model sums up. Raises ModelError, BudgetExceeded."""
         max_chars = self.options.reading_chars(self.window_tokens)
         try:
-            return await self._asked(job, plan, counted, max_chars)
+            return await self._repeated(job, plan, counted, max_chars)
         except ModelError as error:
             if not error.is_too_long:
                 raise
-        return await self._asked(job, plan, counted, max_chars // SHORTER)
+        return await self._repeated(job, plan, counted, max_chars // SHORTER)
+
+    async def _repeated(self, job: Job, plan: Plan, told: CountedCall, max_chars: int) -> str:
+        return await repeated(self._retries, lambda: self._asked(job, plan, told, max_chars))
 
     async def _asked(self, job: Job, plan: Plan, told: CountedCall, max_chars: int) -> str:
         asked = summary_request(

@@ -21,6 +21,7 @@ from ..policy.models import (
     LEVELS,
     NO_THINKING,
     Direction,
+    budget_of,
     clamped_level,
     next_choice,
     next_level,
@@ -76,9 +77,11 @@ class ModelOptions(Struct, frozen=True):
 
 
 def require_level(level: object) -> str:
-    """``level``, if it is one of ``LEVELS``. Raises InvalidOptions."""
-    if not isinstance(level, str) or level not in LEVELS:
-        advice = f"Use one of {', '.join(LEVELS)}."
+    """``level``, if it is one of ``LEVELS`` or a number of tokens. Raises InvalidOptions."""
+    if isinstance(level, int) and not isinstance(level, bool):
+        level = str(level)
+    if not isinstance(level, str) or not (level in LEVELS or budget_of(level)):
+        advice = f"Use one of {', '.join(LEVELS)}, or a number of tokens above 0."
         raise InvalidOptions(f"thinking={level!r} is no level.", advice=advice)
     return level
 
@@ -231,8 +234,10 @@ class Models:
         """Whether the current model is known to reason."""
         return bool(self._staff.crew.current.model.info.thinking_levels)
 
-    async def set_thinking_level(self, level: str) -> bool:
+    async def set_thinking_level(self, level: str | int) -> bool:
         """Make it think so much from the next run on, or as near to that as it can.
+
+        A number is a budget of tokens.
 
         False when that could not be stored: then nothing has changed. Raises InvalidOptions for a
         word that is no level.

@@ -171,6 +171,23 @@ async def answered(ports: Ports, call: Callable[[Model], Awaitable[T]]) -> T:
             return answer
 
 
+async def repeated(retries: Retries, call: Callable[[], Awaitable[T]]) -> T:
+    """What ``call()`` comes to, made again after waits where it fails in passing.
+
+    Raises the ModelError of the last try. Nothing of that is told: it is for summaries, and a
+    person sees that one is being made.
+    """
+    tries = 0
+    while True:
+        try:
+            return await call()
+        except ModelError as error:
+            plan = retries.plan(tries, error)
+            if not plan.retry or not await retries.wait(plan):
+                raise
+            tries = plan.attempt
+
+
 async def _followed(ports: Ports, model: Model, failed: AttemptFailed, tries: int) -> int | None:
     """How many repetitions there were when the next try begins; None when there is none."""
     if ports.is_stopped():

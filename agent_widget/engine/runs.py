@@ -57,7 +57,6 @@ from .watching import Watching
 from .writer import Fact, Writer, uncancelled
 
 DEFAULT_MAX_STEPS: Final = 50
-
 RESTING: Final = Standing()
 NATURAL_ENDS: Final = ("completed", "structured_output")
 """Ends after which input that came in meanwhile starts the next run (K05)."""

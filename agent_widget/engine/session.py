@@ -142,7 +142,8 @@ class Session(Accessors):
         self._sending = asyncio.Lock()
         short = compaction or Compaction()
         self.spending = Spending(budget, prices, clock_ms, short.context_window)
-        compactor = Compactor(self._writer, self.spending, self._hooks, new_id, short)
+        retry = self.models.retries
+        compactor = Compactor(self._writer, self.spending, self._hooks, new_id, short, retry)
         self.runs = Runs(
             Surroundings(
                 writer=self._writer,
@@ -163,7 +164,7 @@ class Session(Accessors):
                 hooks=self._hooks,
             )
         )
-        summaries = Summaries(self._writer, self.inputs, self.spending, lambda: self.model)
+        summaries = Summaries(self._writer, self.inputs, self.spending, lambda: self.model, retry)
         parts = self.runs, self.inputs, lambda: self.model, self._sending
         self.compaction = ByHand(compactor, *parts)
         self.context = Context(self._writer, self.inputs, self.runs, new_id)

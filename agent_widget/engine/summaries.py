@@ -12,6 +12,7 @@ from ..core.events import PhaseChanged
 from ..core.messages import Conversation, user_message
 from ..providers.base import Model, ModelRequest, StepEnd, TextChunk
 from .inputs import Inputs
+from .retry import Retries, repeated
 from .spending import CountedCall, Spending, usage_event
 from .writer import Fact, Writer
 
@@ -28,12 +29,18 @@ class Summaries:
     """At most one summary under way; lives on the engine's loop."""
 
     def __init__(
-        self, writer: Writer, inputs: Inputs, spending: Spending, model: Callable[[], Model]
+        self,
+        writer: Writer,
+        inputs: Inputs,
+        spending: Spending,
+        model: Callable[[], Model],
+        retries: Retries,
     ) -> None:
         self._writer = writer
         self._inputs = inputs
         self._spending = spending
         self._model = model
+        self._retries = retries
         self._task: asyncio.Task[str] | None = None
 
     @property
@@ -46,7 +53,9 @@ class Summaries:
         Nobody can send meanwhile; the view's phase says why.
         """
         await self._show(is_running=True)
-        task = self._task = asyncio.ensure_future(self._ask(messages))
+        task = self._task = asyncio.ensure_future(
+            repeated(self._retries, lambda: self._ask(messages))
+        )
         try:
             await asyncio.wait({task})
             return None if task.cancelled() else task.result()

@@ -303,7 +303,7 @@ def _commands(server: McpServer) -> Iterable[McpCommand]:
         hint = f"{_usage(prompt.arguments or [])} {one_line(prompt.description, 100)}".strip()
         yield McpCommand(f"/{name}", hint)
     for resource in server.listing.resources[:MAX_COMMANDS]:
-        uri = str(resource.uri)
+        uri = _address(resource)
         if uri.isprintable() and not re.search(r"\s", uri):
             told = resource.title or resource.name or resource.description
             yield McpCommand(f"@{server.form}:{uri}", one_line(told, 100))
@@ -348,7 +348,12 @@ def _prompt_args(command: str, arguments: list[Any], rest: str) -> dict[str, str
     return given
 
 
+def _address(resource: Any) -> str:
+    """The address of a resource or, with ``{names}`` for a person to fill in, of many."""
+    return str(getattr(resource, "uri", None) or resource.uri_template)
+
+
 def _meant_uri(server: McpServer, typed: str) -> str:
     """The address in ``typed``, without what only ends the sentence."""
-    known = {str(resource.uri) for resource in server.listing.resources}
+    known = {_address(resource) for resource in server.listing.resources}
     return typed if typed in known else typed.rstrip(".,;:!?)\"'")

@@ -6,7 +6,7 @@ THK, CYC and CYM.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 ThinkingLevel: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -22,6 +22,14 @@ LEVELS: Final[tuple[ThinkingLevel, ...]] = (
 """How much a model thinks, least first."""
 NO_THINKING: Final = ("off",)
 """The levels of a model that does not reason."""
+BUDGET_TOKENS: Final[Mapping[str, int]] = {
+    "minimal": 1024,
+    "low": 4096,
+    "medium": 10_240,
+    "high": 20_480,
+    "xhigh": 28_672,
+}
+"""How many tokens of thinking a level is worth where a model wants a number."""
 
 Direction: TypeAlias = Literal["next", "previous"]
 
@@ -29,13 +37,34 @@ Direction: TypeAlias = Literal["next", "previous"]
 def clamped_level(level: str, supported: Sequence[str]) -> str:
     """``level`` if it is supported, else the nearest higher one, else the nearest lower one.
 
-    ``supported`` holds at least one of ``LEVELS``; so must ``level`` be.
+    ``supported`` holds at least one of ``LEVELS``. A budget of tokens stays for a model that
+    reasons: its wire says it, or the level it is worth.
     """
+    if budget_of(level) is not None:
+        return "off" if tuple(supported) == NO_THINKING else level
     wanted = _rank(level)
     higher = [each for each in supported if _rank(each) >= wanted]
     if higher:
         return min(higher, key=_rank)
     return max(supported, key=_rank)
+
+
+def budget_of(level: str) -> int | None:
+    """The tokens that ``level`` names where it is a number; else None."""
+    return int(level) if level.isascii() and level.isdigit() else None
+
+
+def named_level(level: str | None, supported: Sequence[str]) -> str | None:
+    """``level``, in place of a budget the highest supported level that is worth no more.
+
+    Where all are worth more, the least that thinks.
+    """
+    tokens = None if level is None else budget_of(level)
+    thinking = [each for each in supported if each in BUDGET_TOKENS]
+    if tokens is None or not thinking:
+        return level if tokens is None else None
+    within = [each for each in thinking if BUDGET_TOKENS[each] <= tokens]
+    return max(within, key=_rank) if within else min(thinking, key=_rank)
 
 
 def next_level(current: str | None, supported: Sequence[str]) -> str | None:

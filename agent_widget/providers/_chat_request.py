@@ -61,7 +61,7 @@ def build_request(request: ModelRequest, options: ChatOptions, cache: EncodedMes
         body["stream_options"] = {"include_usage": True}
     if request.tools:
         body["tools"] = [_wire_tool(tool) for tool in request.tools]
-    body.update(chat_fields(options.thinking, request.thinking))
+    body.update(chat_fields(options.thinking, request.thinking, options.model))
     body.update(options.extra)
     return msgspec.json.encode(body)
 

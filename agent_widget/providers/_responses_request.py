@@ -65,7 +65,7 @@ def build_request(
         body["tools"] = tools
     if options.reasons:
         body["include"] = [f"reasoning.{ENCRYPTED}"]
-        body.update(responses_fields(request.thinking))
+        body.update(responses_fields(request.thinking, options.model))
     if options.caches:
         body["prompt_cache_key"] = _cache_key(request, options)
     body.update(options.extra)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final, Literal, TypeAlias
 
+from ..policy.models import BUDGET_TOKENS, budget_of, named_level
+
 Levels: TypeAlias = tuple[str, ...]
 
 NO_LEVELS: Final[Levels] = ()
@@ -47,13 +49,6 @@ Field: TypeAlias = Literal["effort", "reasoning", "type", "template"]
 ``reasoning``, DeepSeek's ``thinking``, or an argument of the chat template of local servers.
 """
 
-BUDGET_TOKENS: Final[dict[str, int]] = {
-    "minimal": 1024,
-    "low": 4096,
-    "medium": 10_240,
-    "high": 20_480,
-    "xhigh": 28_672,
-}
 _MIN_BUDGET_TOKENS: Final = 1024
 
 
@@ -75,8 +70,12 @@ def chat_levels(model: str) -> Levels:
     return _first(_OTHERS, name) or openai_levels(name) or anthropic_levels(name.replace(".", "-"))
 
 
-def chat_fields(field: Field, level: str | None) -> dict[str, Any]:
-    """What a Chat Completions body says for ``level``."""
+def chat_fields(field: Field, level: str | None, model: str = "") -> dict[str, Any]:
+    """What a Chat Completions body says for ``level``; of a budget, its level for ``model``."""
+    tokens = None if level is None else budget_of(level)
+    if tokens is not None and field == "reasoning":
+        return {"reasoning": {"max_tokens": tokens}}
+    level = named_level(level, chat_levels(model))
     if level is None:
         return {}
     effort = "none" if level == "off" else level
@@ -91,8 +90,9 @@ def chat_fields(field: Field, level: str | None) -> dict[str, Any]:
             return {"chat_template_kwargs": {"enable_thinking": level != "off"}}
 
 
-def responses_fields(level: str | None) -> dict[str, Any]:
+def responses_fields(level: str | None, model: str = "") -> dict[str, Any]:
     """What a Responses body says for ``level``; a summary is what a person can be shown."""
+    level = named_level(level, openai_levels(model))
     if level is None:
         return {}
     if level == "off":
@@ -112,10 +112,12 @@ def anthropic_fields(model: str, level: str | None, max_tokens: int) -> dict[str
     if level == "off":
         return {"thinking": {"type": "disabled"}}
     if takes_budget(model):
-        budget = min(BUDGET_TOKENS[level], max_tokens - _MIN_BUDGET_TOKENS)
+        wanted = budget_of(level) or BUDGET_TOKENS[level]
+        budget = min(max(wanted, _MIN_BUDGET_TOKENS), max_tokens - _MIN_BUDGET_TOKENS)
         if budget < _MIN_BUDGET_TOKENS:
             return {}
         return {"thinking": {"type": "enabled", "budget_tokens": budget}}
+    level = named_level(level, anthropic_levels(model)) or level
     effort = {"minimal": "low", "xhigh": "max" if "-4-6" in model else "xhigh"}.get(level, level)
     # Some models leave their thinking out unless they are asked for it.
     thinking = {"type": "adaptive", "display": "summarized"}

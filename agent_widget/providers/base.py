@@ -30,7 +30,8 @@ class ModelRequest(Struct, frozen=True):
 
     ``messages`` is the conversation as stored; the provider builds a request from it that the
     server accepts (every call answered, no empty text) and never edits it. ``thinking`` is one of
-    the model's ``thinking_levels`` (None: the server's own default, nothing is sent).
+    the model's ``thinking_levels``, or a number of tokens in digits (None: the server's own
+    default, nothing is sent).
     """
 
     messages: Conversation

@@ -12,6 +12,7 @@ import msgspec
 from ..core.errors import InvalidOptions, ModelError
 from ..core.messages import Conversation, Message
 from ..core.usage import Usage
+from ..policy.models import named_level
 from ._answer import AnswerParts
 from ._history import GO_ON, Called, Piece, Said, Style, Thought, answers_in, user_text
 from ._parts import sendable
@@ -67,7 +68,7 @@ class PydanticAIModel:
 
         settings = ModelSettings()
         if request.thinking is not None:
-            level: Any = request.thinking
+            level: Any = named_level(request.thinking, LEVELS)
             settings["thinking"] = False if level == "off" else level
         history = _history(request.messages, request.system, self._style)
         parameters = ModelRequestParameters(function_tools=_tools(request))

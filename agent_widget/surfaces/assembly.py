@@ -65,7 +65,7 @@ class ChatOptions(TypedDict, total=False):
     adjudicator: Adjudicator | Literal[False] | None
     fallback: Iterable[GivenModel]
     models: Iterable[GivenModel]
-    thinking: str | None
+    thinking: str | int | None
     auto_retry: bool
     base_url: str | None
     api_key: str | Callable[[], str] | None

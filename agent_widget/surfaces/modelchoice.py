@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 
 from ..core.errors import InvalidOptions
-from ..engine.models import ModelOptions
+from ..engine.models import ModelOptions, require_level
 from ..policy.retry import RetrySettings
 from ..providers.base import Model
 from ..providers.catalog import DEFAULT_OPENAI_MODEL, OFFLINE, resolve_model
@@ -71,10 +71,14 @@ def model_choice(
             fallback=tuple(fallback),
             scoped=tuple(_each("models", options.get("models", ()))),
             resolve=resolve,
-            thinking=options.get("thinking"),
+            thinking=_level(options.get("thinking")),
             retry=RetrySettings(enabled=options.get("auto_retry", True)),
         ),
     )
+
+
+def _level(thinking: object) -> str | None:
+    return None if thinking is None else require_level(thinking)
 
 
 def provider_of(alias: str) -> str:

@@ -118,8 +118,11 @@ class ChatSession:
         """
         await self.call(lambda session: session.models.set_model(model))
 
-    async def set_thinking(self, level: str) -> bool:
-        """Let the model think so much from the next run on, or as near to that as it can."""
+    async def set_thinking(self, level: str | int) -> bool:
+        """Let the model think so much from the next run on, or as near to that as it can.
+
+        A number is a budget of tokens.
+        """
         return await self.call(lambda session: session.models.set_thinking_level(level))
 
     async def interrupt(self) -> None:

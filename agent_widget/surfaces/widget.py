@@ -69,10 +69,10 @@ class AgentWidget(EmbeddableWidget):
     ``model`` is ``"provider:name"``, a ``Model``, or None: then OPENAI_API_KEY decides, and without
     it the offline model answers. With a list, or with ``fallback``, the next model takes over where
     one fails; ``models`` are those to choose from in the page (none: all that are known),
-    ``thinking`` is how much the model thinks (off, minimal, low, medium, high or xhigh; None: as
-    its server likes), and ``auto_retry`` makes calls that failed in passing again. ``api_key`` is
-    a key, or a function that is called for each request; it and ``base_url`` are for the server of
-    the first model alone.
+    ``thinking`` is how much the model thinks (off, minimal, low, medium, high or xhigh, or a number
+    of tokens; None: as its server likes), and ``auto_retry`` makes calls that failed in passing
+    again. ``api_key`` is a key, or a function that is called for each request; it and ``base_url``
+    are for the server of the first model alone.
 
     ``tools`` are functions or ``@tool`` tools beside those of the notebook (``notebook=False``
     leaves these out) and of ``workspace``, the folder in which file tools and bash work (None
@@ -140,7 +140,7 @@ class AgentWidget(EmbeddableWidget):
         *,
         fallback: Iterable[GivenModel] = (),
         models: Iterable[GivenModel] = (),
-        thinking: str | None = None,
+        thinking: str | int | None = None,
         auto_retry: bool = True,
         tools: Iterable[Tool | Callable[..., Any]] = (),
         agents: Sequence[Agent] = (HELPER,),
@@ -336,10 +336,11 @@ class AgentWidget(EmbeddableWidget):
         """
         self._driver.command(lambda: self.session.models.set_model(model))
 
-    def set_thinking(self, level: str) -> bool:
+    def set_thinking(self, level: str | int) -> bool:
         """Let the model think so much from the next run on, or as near to that as it can.
 
-        False when that could not be stored. Whether thinking is shown is for ``delivery`` to say.
+        A number is a budget of tokens. False when that could not be stored. Whether thinking is
+        shown is for ``delivery`` to say.
         """
         stored: bool = self._driver.command(lambda: self.session.models.set_thinking_level(level))
         return stored

@@ -39,7 +39,6 @@ from .clock import FakeClock
 from .store_bench import Laws, gone_owner, listed, new_id, record, refused, refused_all
 
 __all__ = ["FakeClock", "StoreConformance"]
-
 _TEXTS: Final = ("é", "漢字 😀", "\u2028\u2029\x85", "\x00\x1b\x7f", "\r\n\\\"'", "\ud800 half", "")
 
 

@@ -122,8 +122,12 @@ async def test_thinking_is_clamped_stored_told_and_asked_for() -> None:
         told = [event.level for event in case.events if isinstance(event, ThinkingChanged)]
         kept = [r.data["level"] for r in await case.records() if r.kind == "thinking_change"]
         assert told == kept == ["high", "minimal"]
-        with pytest.raises(InvalidOptions, match="no level"):
-            await models.set_thinking_level("hard")
+        assert await models.set_thinking_level(8000)
+        await case.send("think so many tokens")
+        assert model.requests[-1].thinking == models.thinking_level == "8000"
+        for wrong in ("hard", 0, -1, True):
+            with pytest.raises(InvalidOptions, match="no level"):
+                await models.set_thinking_level(wrong)
         await models.set_model("plain")
         assert (models.thinking_level, models.available_thinking_levels()) == ("off", ("off",))
         assert await models.cycle_thinking_level() is None

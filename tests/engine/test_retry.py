@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from agent_widget import Agent, tool
-from agent_widget.core.errors import ModelError
-from agent_widget.core.events import ProviderSwitched, RetryScheduled
+from agent_widget.core.errors import ModelError, SessionError
+from agent_widget.core.events import AgentCompleted, ProviderSwitched, RetryScheduled
 from agent_widget.core.journal import Journal
 from agent_widget.core.usage import Usage
 from agent_widget.engine.models import ModelOptions
 from agent_widget.policy.budget import Budget
+from agent_widget.policy.compaction import Compaction
 from agent_widget.policy.retry import RetrySettings, retry_plan
 from agent_widget.providers.prices import PriceList, TokenPrices
 from agent_widget.testing.doubles import ScriptedModel, Step, call, end, text
@@ -90,6 +91,49 @@ async def test_a_failed_call_is_made_again_after_growing_waits_and_nothing_of_it
         assert kept[0]["parts"] == [{"type": "text", "text": "Hello wor"}]
         shown_and_stored(case, await case.records())
         assert case.session.models.retries.retry_attempt() == 0
+
+
+async def test_a_summary_that_fails_in_passing_is_asked_for_again_and_stop_ends_its_wait() -> None:
+    answers: list[Step] = [[text("a1" * 200)], [text("a2" * 200)]]
+    model = ScriptedModel([*answers, BUSY, [text("half"), RESET], [text("SUM")], [text("a3")]])
+    waits, short = Waits(), Compaction(keep_tokens=1, auto=False)
+    async with opened(model, models=waits.options(), compaction=short) as case:
+        await case.send("one")
+        await case.send("two")
+        assert (await case.session.compact()).summary == "SUM"
+        assert waits.seconds == [2.0, 4.0]
+        assert case.session.view.error is None
+    waiting = asyncio.Event()
+
+    async def sleep(_seconds: float) -> None:
+        waiting.set()
+        await asyncio.Event().wait()
+
+    model = ScriptedModel([*answers, BUSY, [text("never")]])
+    async with opened(model, models=ModelOptions(sleep=sleep), compaction=short) as case:
+        await case.send("one")
+        await case.send("two")
+        making = asyncio.create_task(case.session.compact())
+        await waiting.wait()
+        assert case.session.compaction.abort()
+        with pytest.raises(SessionError, match="cancelled"):
+            await making
+        assert len(model.requests) == 3
+        assert case.session.models.retries.retry_attempt() == 0
+
+
+async def test_a_helper_whose_prompt_is_too_long_says_so_and_its_run_goes_on() -> None:
+    long = ModelError(
+        "bad_request", "h refused the prompt as too long (HTTP 400).", is_too_long=True
+    )
+    helper = Agent("reader", "Reads.", model=ScriptedModel([long]))
+    asks: Step = [call("delegate_to_reader", {"task": "read"})]
+    model = ScriptedModel([asks, [text("It is too long for it.")]])
+    async with opened(model, agents=[helper], models=Waits().options()) as case:
+        assert (await case.send("go")).text == "It is too long for it."
+        (ended,) = [event for event in case.events if isinstance(event, AgentCompleted)]
+        assert ended.outcome == "error"
+        assert "too long" in (ended.message or "")
 
 
 async def test_stop_during_a_wait_ends_it_at_once_without_a_further_request_or_an_error() -> None:

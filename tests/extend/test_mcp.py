@@ -143,6 +143,7 @@ async def test_what_a_server_has_is_there_to_use(
         [text("Done.")],
         [text("Summed up.")],
         [text("Read.")],
+        [text("Read, too.")],
     ]
     monkeypatch.setenv("FROM_OUTSIDE", "declared-value")
     servers = {"good": good(tmp_path / "ledger", env={"DECLARED_KEY": "${FROM_OUTSIDE}"})}
@@ -152,6 +153,7 @@ async def test_what_a_server_has_is_there_to_use(
         assert typed == {
             "/mcp__good__summary": "<topic> [style] Sum something up.",
             "@good:note://a": "The note",
+            "@good:note://of/{day}": "The note of a day",
         }
         assert (await chat.ask("go")).reason == "completed"
         bad, total, image, variables, outside, greeted = outputs(chat)
@@ -170,6 +172,7 @@ async def test_what_a_server_has_is_there_to_use(
 
         await chat.ask('/mcp__good__summary "the data" in full')
         await chat.ask("What says @good:note://a?")
+        await chat.ask("And @good:note://of/monday?")
         said = [
             message["parts"][0]["text"] for message in chat.messages() if message["role"] == "user"
         ]
@@ -177,6 +180,8 @@ async def test_what_a_server_has_is_there_to_use(
             "Sum up the data, in full.",
             "What says @good:note://a?",
             "@good:note://a\n\nwhat the note says",
+            "And @good:note://of/monday?",
+            "@good:note://of/monday\n\nwhat was noted on monday",
         ]
         with pytest.raises(SessionError, match="needs topic"):
             await chat.ask("/mcp__good__summary")

@@ -157,6 +157,18 @@ def test_each_wire_has_its_own_field_for_thinking() -> None:
     assert anthropic_fields("claude-3-haiku", "high", 9999) == {}
 
 
+def test_a_budget_of_thinking_is_sent_as_such_or_as_the_level_it_is_worth() -> None:
+    exact = anthropic_fields("claude-sonnet-4-5", "8000", 64_000)
+    assert exact == {"thinking": {"type": "enabled", "budget_tokens": 8000}}
+    assert anthropic_fields("claude-sonnet-4-5", "8000", 4096)["thinking"]["budget_tokens"] == 3072
+    assert anthropic_fields("claude-opus-4-6", "8000", 9)["output_config"] == {"effort": "low"}
+    assert chat_fields("reasoning", "8000", "x-ai/grok-4") == {"reasoning": {"max_tokens": 8000}}
+    assert chat_fields("effort", "1", "gpt-5") == {"reasoning_effort": "minimal"}
+    assert chat_fields("effort", "99999", "gpt-5") == {"reasoning_effort": "high"}
+    assert chat_fields("effort", "8000", "llama3") == {}
+    assert responses_fields("12000", "gpt-5")["reasoning"]["effort"] == "medium"
+
+
 # --- requests ----------------------------------------------------------------------------------
 
 

@@ -274,7 +274,10 @@ class McpServer:
         able = client.server_capabilities
         tools = await _pages(client.list_tools, "tools") if able.tools else []
         prompts = await _optional(client.list_prompts, "prompts") if able.prompts else []
-        resources = await _optional(client.list_resources, "resources") if able.resources else []
+        resources: list[Any] = []
+        if able.resources:
+            resources += await _optional(client.list_resources, "resources")
+            resources += await _optional(client.list_resource_templates, "resource_templates")
         known = {(tool.name, tool.fingerprint): tool for tool in self.listing.tools}
         used, left_out = tools_of(self, self.form, tools, lambda *key: known.get(key))
         fingerprints = {tool.original: tool.fingerprint for tool in used}

@@ -75,7 +75,9 @@ export function ModelMenu({ model }: { model: ModelView }): VNode {
         <Choice
           name={t("model.thinking")}
           value={thinking}
-          values={thinking ? thinking_levels : ["", ...thinking_levels]}
+          values={
+            thinking_levels.includes(thinking) ? thinking_levels : [thinking, ...thinking_levels]
+          }
           text={(level) => (level ? t("model.level", { level }) : t("model.thinking"))}
           choose={(level) => tell("set_thinking", { level })}
         />

@@ -91,6 +91,11 @@ def the_note() -> str:
     return "what the note says"
 
 
+@server.resource("note://of/{day}", title="The note of a day")
+def note_of(day: str) -> str:
+    return f"what was noted on {day}"
+
+
 if __name__ == "__main__":
     note("start")
     if len(sys.argv) > 2:
