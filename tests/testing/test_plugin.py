@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -77,6 +78,9 @@ def test_unused(agent_replay):
     chat = agent_replay("hi.jsonl")
     assert chat.ask("hi").text == "Hello."
 
+def test_changed(agent_replay):
+    agent_replay("hi.jsonl").ask("good morning")
+
 def test_live(agent_replay):
     from agent_widget.testing import ScriptedModel
     chat = agent_replay("live.jsonl", ScriptedModel([[text("Now.")]]))
@@ -118,8 +122,8 @@ def folder(pytester: pytest.Pytester) -> Path:
 
 def test_assertions_say_what_happened_instead(folder: Path, pytester: pytest.Pytester) -> None:
     done = pytester.runpytest_inprocess(*OPTIONS, "-q")
-    # test_live has no recording, test_unused fails at its end.
-    done.assert_outcomes(passed=3, failed=6, errors=1)
+    # test_live has no recording, test_unused and test_changed fail at their end.
+    done.assert_outcomes(passed=3, failed=7, errors=2)
     done.stdout.fnmatch_lines_random(
         [
             "*tools called: look; expected: look, leap*",
@@ -128,9 +132,13 @@ def test_assertions_say_what_happened_instead(folder: Path, pytester: pytest.Pyt
             "*'It is a y.' → 'It is an x.'*",
             "*+ *→ cancelled*",
             "*hi.jsonl:5: request with 1 messages. message 1: *bye*",
+            "*message 1.user: 'hi' → 'good morning'*",
             "*There is no recording*live.jsonl*",
         ]
     )
+    told = re.search(r"_ test_changed _+\n(.*?)\n__", done.stdout.str(), re.DOTALL)
+    assert told is not None
+    assert re.findall(r"^(\S+\.py):\d+:", told[1], re.MULTILINE) == ["test_it.py"]
 
 
 def test_a_run_can_record_and_write_transcripts_anew(
@@ -141,6 +149,18 @@ def test_a_run_can_record_and_write_transcripts_anew(
     assert "Now." in (folder / "live.jsonl").read_text("utf-8")
     assert "cancelled" in (folder / "transcripts/kept.txt").read_text("utf-8")
     assert pytester.runpytest_inprocess(*OPTIONS, *chosen).ret == 0
+
+
+def test_public_names_are_what_they_say_whatever_was_imported_before() -> None:
+    code = (
+        "from types import ModuleType\n"
+        "import agent_widget.testing as testing\n"
+        "for _ in range(2):\n"
+        "    for name in testing.__all__:\n"
+        "        exec(f'from agent_widget.testing import {name} as found')\n"
+        "        assert not isinstance(found, ModuleType), name"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_the_plugin_loads_nothing_that_a_run_does_not_use() -> None:
