@@ -18,7 +18,11 @@ const PLAY_MS = 700;
 /** Draws again when the explorer's data changed. */
 function useExplorer(explorer: Explorer): void {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
-  useEffect(() => explorer.subscribe(() => redraw(undefined)), [explorer]);
+  useEffect(() => {
+    const unsubscribe = explorer.subscribe(() => redraw(undefined));
+    redraw(undefined); // what came between the first drawing and now
+    return unsubscribe;
+  }, [explorer]);
 }
 
 function StateView({ explorer, at }: { explorer: Explorer; at: number }): VNode {
