@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from .messages import Json
+from .messages import Images, Json
 
 
 class MessageStart(Struct, frozen=True, tag="message-start", rename={"message_id": "messageId"}):
@@ -94,6 +94,7 @@ class Send(Struct, frozen=True, tag="send"):
 
     id: str
     text: str
+    images: Images = None
 
 
 class ApplyPart(Struct, frozen=True, tag="part"):

@@ -26,7 +26,7 @@ from .display import LocaleChanged
 from .envelope import Event
 from .hookevents import HookBlocked, HookCompleted, HookTriggered
 from .mcpevents import McpClosed, McpConnected, McpConnectFailed, McpConnecting, McpDiscovered
-from .messages import Json
+from .messages import Images, Json
 from .modelevents import (
     ModelChanged,
     ProviderSwitched,
@@ -291,6 +291,7 @@ class QueuedInput(Struct, frozen=True):
     queue: QueueName
     kind: str | None = None
     display: bool | None = None
+    images: Images = None
 
 
 class InputReceived(Event, frozen=True, kw_only=True):
@@ -304,6 +305,7 @@ class InputReceived(Event, frozen=True, kw_only=True):
     queue: QueueName | None = None
     kind: str | None = None
     display: bool | None = None
+    images: Images = None
 
 
 class InputChanged(Event, frozen=True, kw_only=True):

@@ -54,7 +54,7 @@ def actions_of(event: Event) -> tuple[Action, ...]:
 
 
 def _input(event: InputReceived) -> tuple[Action, ...]:
-    return NOTHING if event.queue else (Send(event.message_id, event.text),)
+    return NOTHING if event.queue else (Send(event.message_id, event.text, event.images),)
 
 
 def _started(event: TurnStarted) -> tuple[Action, ...]:

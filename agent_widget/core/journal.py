@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from .branch import Entry, EntryRole, Tree
 from .events import QueuedInput
+from .messages import images_in
 from .records import Record, RecordKind
 from .replay import LATE_RESULT
 
@@ -225,7 +226,8 @@ def _left(journal: Journal, data: Data) -> None:
 
 def _pending(journal: Journal, data: Data) -> None:
     kind, display = data.get("custom_type"), data.get("display")
-    row = QueuedInput(data["message_id"], data["text"], data["queue"], kind, display)
+    images = images_in(data.get("images"))
+    row = QueuedInput(data["message_id"], data["text"], data["queue"], kind, display, images)
     journal.inputs[row.message_id] = row
     journal.waiting.append(row.message_id)
 

@@ -7,7 +7,7 @@ earlier part stays valid. Source of the shapes: session reducer document.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, overload
 
 from msgspec import UNSET, Struct, UnsetType
@@ -112,7 +112,38 @@ class ToolPart(Struct, frozen=True):
         return self.state in FINISHED_STATES
 
 
-Part: TypeAlias = TextPart | ReasoningPart | ToolPart
+class ImagePart(Struct, frozen=True):
+    """A picture that a person sent; ``data`` is base64, None when its file is lost or damaged."""
+
+    mime: str
+    data: str | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self.data or "") * 3 // 4
+
+    @property
+    def block(self) -> dict[str, Json]:
+        """The picture in the form that outputs of tools have for theirs."""
+        if self.data is None:
+            return {"type": "unavailable", "mime": self.mime, "artifact_unavailable": True}
+        return {"type": "image", "mime": self.mime, "data": self.data}
+
+    def __str__(self) -> str:
+        return f"[{self.mime}, {self.size_bytes / 1000:,.0f} kB]"
+
+
+Images: TypeAlias = tuple[ImagePart, ...] | None
+"""The pictures of a message; None where there are none, so that nothing is written of them."""
+
+Part: TypeAlias = TextPart | ReasoningPart | ToolPart | ImagePart
+
+
+class Prompt(Struct, frozen=True):
+    """What a person says: a text, and the pictures it is about."""
+
+    text: str
+    images: Images = None
 
 
 class Message(Struct, frozen=True, weakref=True):
@@ -132,9 +163,14 @@ class Message(Struct, frozen=True, weakref=True):
         return tuple(part for part in self.parts if isinstance(part, ToolPart))
 
 
-def user_message(message_id: str, text: str) -> Message:
-    """A user message with exactly one text part."""
-    return Message(message_id, "user", (TextPart.of(text),))
+def user_message(message_id: str, text: str, images: Images = None) -> Message:
+    """A user message with exactly one text part, behind its pictures."""
+    return Message(message_id, "user", (*(images or ()), TextPart.of(text)))
+
+
+def images_in(blocks: Iterable[Mapping[str, Json]] | None) -> Images:
+    """The pictures that were stored as ``blocks``."""
+    return tuple(ImagePart(each["mime"], each.get("data")) for each in blocks or ()) or None
 
 
 class Conversation(Struct, frozen=True, eq=False):

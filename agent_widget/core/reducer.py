@@ -73,7 +73,7 @@ def _settled(
 
 
 def _send(state: SessionState, action: Send) -> SessionState:
-    message = user_message(action.id, action.text)
+    message = user_message(action.id, action.text, action.images)
     return _settled(state, state.messages.appended(message), STATUS_AFTER[Send])
 
 

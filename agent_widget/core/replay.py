@@ -39,7 +39,7 @@ from .events import (
     TurnError,
     TurnStarted,
 )
-from .messages import Json
+from .messages import Json, images_in
 from .records import Record, RecordKind
 
 Data = Mapping[str, Json]
@@ -130,11 +130,16 @@ def _admitted(data: Data) -> list[Event]:
     events: list[Event] = []
     message = data.get("message")
     if message is not None:
-        events.append(InputReceived(message_id=message["id"], text=message["text"]))
+        events.append(_received(message))
     for entry in data.get("context", ()):
         events += _custom_message(entry)
     events.append(TurnStarted(trigger=data["trigger"]))
     return events
+
+
+def _received(message: Data) -> Event:
+    images = images_in(message.get("images"))
+    return InputReceived(message_id=message["id"], text=message["text"], images=images)
 
 
 def _message(data: Data) -> list[Event]:
@@ -142,7 +147,7 @@ def _message(data: Data) -> list[Event]:
         return [_result(data)]
     message = data["message"]
     if message["role"] == "user":
-        return [InputReceived(message_id=message["id"], text=message["text"])]
+        return [_received(message)]
     events: list[Event] = []
     for index, part in enumerate(message["parts"]):
         events += _part(message["id"], index, part)
@@ -217,7 +222,14 @@ def _agent_run(data: Data) -> list[Event]:
 
 def _applied(data: Data) -> list[Event]:
     rows = tuple(
-        QueuedInput(row["id"], row["text"], "steering", row.get("custom_type"), row.get("display"))
+        QueuedInput(
+            row["id"],
+            row["text"],
+            "steering",
+            row.get("custom_type"),
+            row.get("display"),
+            images_in(row.get("images")),
+        )
         for row in data["messages"]
     )
     ids, after = tuple(data["message_ids"]), data["after_message_id"]

@@ -14,6 +14,7 @@ from msgspec import UNSET
 from .errors import SessionError
 from .messages import (
     Conversation,
+    ImagePart,
     Message,
     Part,
     ReasoningPart,
@@ -54,6 +55,8 @@ def part_to_wire(part: Part) -> WireObject:
         if part.data is not None:
             wire["data"] = part.data
         return wire
+    if isinstance(part, ImagePart):
+        return part.block
     wire = {"type": "tool", "id": part.id, "name": part.name, "input": part.input}
     wire["state"] = part.state
     if part.prompt is not None:
@@ -105,8 +108,12 @@ def _part_from_wire(wire: object) -> Part:
             return ReasoningPart(_text(data.get("text"), "text"), data.get("data"))
         case "tool":
             return _tool_part_from_wire(data)
+        case "image":
+            return ImagePart(_text(data.get("mime"), "mime"), _text(data.get("data"), "data"))
+        case "unavailable":
+            return ImagePart(_text(data.get("mime"), "mime"))
         case other:
-            raise _bad("part type", other, "'text', 'reasoning' or 'tool'")
+            raise _bad("part type", other, "'text', 'reasoning', 'tool' or 'image'")
 
 
 def _tool_part_from_wire(data: Mapping[str, Any]) -> ToolPart:

@@ -1,4 +1,4 @@
-"""Pictures of results, kept beside the records: a journal stays small and quick to read.
+"""Pictures of results and messages, kept beside the records: a journal stays small and quick.
 
 In a stored record a large picture is named by the SHA-256 of its bytes; everywhere else its block
 holds them. Sources: features C111 to C113.
@@ -70,10 +70,20 @@ def _is_large_picture(block: Mapping[str, Any]) -> bool:
 
 
 async def _with_blocks(record: Record, change: Callable[[Data], Awaitable[Data]]) -> Record:
-    """``record`` with each block of its outputs changed; the same object when none was."""
+    """``record`` with each block of its pictures changed; the same object when none was."""
     data = record.data
     if record.kind == "message" or data.get("custom_type") == LATE_RESULT:
         data = await _with_output(data, change)
+    if record.kind in ("run_admitted", "message") and isinstance(data.get("message"), dict):
+        message = await _with_images(data["message"], change)
+        data = data if message is data["message"] else {**data, "message": message}
+    elif record.kind == "input_pending":
+        data = await _with_images(data, change)
+    elif record.kind == "input_applied":
+        said = data["messages"]
+        messages = [await _with_images(message, change) for message in said]
+        if any(new is not old for new, old in zip(messages, said, strict=True)):
+            data = {**data, "messages": messages}
     elif record.kind in ("run_ended", "agent_run"):
         left = data.get("open_calls", [])
         calls = [await _with_output(call, change) for call in left]
@@ -85,9 +95,22 @@ async def _with_blocks(record: Record, change: Callable[[Data], Awaitable[Data]]
 async def _with_output(data: Data, change: Callable[[Data], Awaitable[Data]]) -> Data:
     """``data`` with each block of its output changed; the same object when none was."""
     output = data.get("output")
-    if not isinstance(output, dict) or not isinstance(content := output.get("content"), list):
+    if not isinstance(output, dict):
         return data
-    changed = [await change(block) for block in content]
-    if all(new is old for new, old in zip(changed, content, strict=True)):
+    changed = await _with_list(output, "content", change)
+    return data if changed is output else {**data, "output": changed}
+
+
+async def _with_images(data: Data, change: Callable[[Data], Awaitable[Data]]) -> Data:
+    """A message with each of its pictures changed; the same object when none was."""
+    return await _with_list(data, "images", change)
+
+
+async def _with_list(data: Data, key: str, change: Callable[[Data], Awaitable[Data]]) -> Data:
+    blocks = data.get(key)
+    if not isinstance(blocks, list):
         return data
-    return {**data, "output": {**output, "content": changed}}
+    changed = [await change(block) for block in blocks]
+    if all(new is old for new, old in zip(changed, blocks, strict=True)):
+        return data
+    return {**data, key: changed}

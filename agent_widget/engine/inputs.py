@@ -29,6 +29,7 @@ from ..core.events import (
     WhileRunning,
 )
 from ..core.ids import Clock, IdSource
+from ..core.messages import Images, Prompt
 from ..policy.input import (
     InputPolicy,
     Origin,
@@ -161,7 +162,7 @@ class Inputs:
         origin: Origin = "user",
         note: Mapping[str, Any] | None = None,
     ) -> str:
-        """Store a message that waits; returns its id.
+        """Store a message that waits; returns its id. ``text`` may be a ``Prompt``.
 
         ``note`` says of context that nobody typed what it is: ``custom_type``, ``display`` and
         ``details``, which are stored with it.
@@ -170,7 +171,8 @@ class Inputs:
         """
         note = note or {}
         kind, display = note.get("custom_type"), note.get("display")
-        row = QueuedInput(self._new_id("m"), clean_text(text), queue, kind, display)
+        said = clean_prompt(text)
+        row = QueuedInput(self._new_id("m"), said.text, queue, kind, display, said.images)
 
         def make() -> Fact:
             self._writer.require_open()
@@ -184,10 +186,16 @@ class Inputs:
                 "queue": queue,
                 "date": self._date(),
                 "origin": origin,
+                **_blocks_of(row.images),
                 **note,
             }
             received = InputReceived(
-                message_id=row.message_id, text=row.text, queue=queue, kind=kind, display=display
+                message_id=row.message_id,
+                text=row.text,
+                queue=queue,
+                kind=kind,
+                display=display,
+                images=row.images,
             )
             return data, (received, _queue_updated((*self.waiting, row)))
 
@@ -281,7 +289,10 @@ class Inputs:
             event = InputApplied(
                 message_ids=kept, after_message_id=after, inputs=rows, run_id=run.run_id
             )
-            said = [{"id": row.message_id, "text": row.text, **_note_of(row)} for row in rows]
+            said = [
+                {"id": row.message_id, "text": row.text, **_blocks_of(row.images), **_note_of(row)}
+                for row in rows
+            ]
             data = {"message_ids": [*kept], "after_message_id": after, "messages": said}
             told = _queue_updated(self._without(kept))
             return {**data, "run_id": run.run_id, "step": step}, (event, told)
@@ -297,9 +308,9 @@ class Inputs:
             told = _queue_updated(self._without((message_id,)))
             data = {"run_id": run.run_id, "origin": "follow_up"}
             if row.kind is None:
-                message = {"id": message_id, "role": "user", "text": row.text}
-                said = InputReceived(message_id=message_id, text=row.text, run_id=run.run_id)
-                return {**data, "message": message}, (said, told)
+                said, message = as_said(message_id, Prompt(row.text, row.images))
+                received = replace(said, run_id=run.run_id)
+                return {**data, "message": message}, (received, told)
             entry = EntryAppended(
                 message_id=message_id,
                 kind=row.kind,
@@ -360,6 +371,23 @@ def clean_text(text: object) -> str:
         message = f"A message must be text that is not blank, got {text!r}."
         raise SessionError("INVALID_INPUT", message)
     return text.encode("utf-8", "replace").decode("utf-8")  # no lone surrogates in history
+
+
+def clean_prompt(said: object) -> Prompt:
+    """What is said, a text or a ``Prompt``, as it is kept. Raises INVALID_INPUT as above."""
+    if isinstance(said, Prompt):
+        return Prompt(clean_text(said.text), said.images)
+    return Prompt(clean_text(said))
+
+
+def as_said(message_id: str, said: Prompt) -> tuple[InputReceived, dict[str, Any]]:
+    """A message of the user as an event, and as a record holds it."""
+    message = {"id": message_id, "role": "user", "text": said.text, **_blocks_of(said.images)}
+    return InputReceived(message_id=message_id, text=said.text, images=said.images), message
+
+
+def _blocks_of(images: Images) -> dict[str, Any]:
+    return {"images": [image.block for image in images]} if images else {}
 
 
 def _last_message(view: SessionView) -> str | None:

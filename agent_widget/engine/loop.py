@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import aclosing
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from msgspec import UNSET, Struct
 
@@ -44,6 +44,10 @@ from .toolrun import ProposedCall, propose, tool_batch
 LIMITS: Final = LoopLimits()
 
 
+Again = Literal["nudged", "paused"]
+"""Why the model is asked again without news: its answer was empty, or its server paused."""
+
+
 class Answer(Struct, frozen=True):
     """One model answer: its message, the calls it asks for, and how it ended.
 
@@ -63,11 +67,14 @@ async def run_loop(ports: Ports) -> str:
     received so far is stored either way.
     """
     progress = Progress()
+    again: Again | None = None
     for step in range(ports.max_steps):
-        answer = await fitting_step(ports, step, is_nudged=progress.empty_answers > 0)
+        answer = await fitting_step(ports, step, again)
         if answer is None:
             return "interrupted" if ports.is_stopped() else "completed"
         progress = progress.after_answer(is_empty=answer.is_empty)
+        is_paused = answer.end.reason == "pause"
+        again = "nudged" if progress.empty_answers else "paused" if is_paused else None
         if not answer.calls:
             is_last = step + 1 == ports.max_steps
             if (reason := await _end_without_calls(ports, answer, progress, is_last)) is not None:
@@ -90,6 +97,8 @@ async def _end_without_calls(
     ports: Ports, answer: Answer, progress: Progress, is_last: bool
 ) -> str | None:
     """Why a run ends with an answer that asks for nothing; None when it goes on."""
+    if answer.end.reason == "pause":
+        return None
     reason = _reason_without_calls(ports, answer.end)
     if is_last or reason != "completed":
         return reason
@@ -116,15 +125,15 @@ def _outcomes(conversation: Conversation) -> Iterable[CallOutcome]:
         yield CallOutcome(call.name, call.input, call.state != "done")
 
 
-async def fitting_step(ports: Ports, step: int, *, is_nudged: bool = False) -> Answer | None:
+async def fitting_step(ports: Ports, step: int, again: Again | None = None) -> Answer | None:
     """``model_step``, after room was made for its request; once more where that was too long."""
     room = ports.room
     if room is None:
-        return await model_step(ports, step, is_nudged=is_nudged)
+        return await model_step(ports, step, again)
     await room.make(ports)
     while True:
         try:
-            answer = await model_step(ports, step, is_nudged=is_nudged)
+            answer = await model_step(ports, step, again)
         except ModelError as error:
             await room.after_too_long(ports, error)
         else:
@@ -132,28 +141,26 @@ async def fitting_step(ports: Ports, step: int, *, is_nudged: bool = False) -> A
             return answer
 
 
-async def model_step(ports: Ports, step: int, *, is_nudged: bool = False) -> Answer | None:
+async def model_step(ports: Ports, step: int, again: Again | None = None) -> Answer | None:
     """Ask the model once: stream its answer, store it, propose its calls.
 
-    ``is_nudged``: the request says that the answer before was empty. None: stopped before, or
+    ``again``: the request says so where the answer before was empty. None: stopped before, or
     what was to be asked was taken back.
     """
     message_id = ports.new_id("a")
-    answer = await answered(
-        ports, lambda model: _attempt(ports, model, step, message_id, is_nudged=is_nudged)
-    )
+    answer = await answered(ports, lambda model: _attempt(ports, model, step, message_id, again))
     if answer is not None and ports.hooks.has("after_model") and not ports.is_stopped():
         await _tell_hooks(ports, step)
     return answer
 
 
 async def _attempt(
-    ports: Ports, model: Model, step: int, message_id: str, *, is_nudged: bool
+    ports: Ports, model: Model, step: int, message_id: str, again: Again | None
 ) -> Answer | None:
     """Ask ``model`` once. Raises AttemptFailed."""
     await _require_hooks(ports, model, step)
     async with ports.purse.call(model, ports.agent_id, ports.emit) as counted:
-        attempt = _Attempt(ports, model, step, message_id, counted, is_nudged=is_nudged)
+        attempt = _Attempt(ports, model, step, message_id, counted, again)
         return await _counted_step(attempt)
 
 
@@ -181,7 +188,7 @@ async def _counted_step(attempt: _Attempt) -> Answer | None:
     ports, counted = attempt.ports, attempt.counted
     toolset = ports.toolset()
     async with ports.dispatching:
-        request = await _next_request(ports, attempt.step, toolset, is_nudged=attempt.is_nudged)
+        request = await _next_request(ports, attempt.step, toolset, attempt.again)
         if request is None:
             return None
         ports.requested(ports.agent_id, request)
@@ -227,14 +234,13 @@ class _Attempt:
         step: int,
         message_id: str,
         counted: CountedCall,
-        *,
-        is_nudged: bool,
+        again: Again | None,
     ) -> None:
         self.ports = ports
         self.model = model
         self.step = step
         self.counted = counted
-        self.is_nudged = is_nudged
+        self.again = again
         self.blocks = _Blocks(ports, message_id)
 
     @property
@@ -307,7 +313,7 @@ class _Incoming:
 
 
 async def _next_request(
-    ports: Ports, step: int, toolset: Toolset, *, is_nudged: bool
+    ports: Ports, step: int, toolset: Toolset, again: Again | None
 ) -> ModelRequest | None:
     """What to ask the model; None after a Stop, and when the last word is its own already."""
     if ports.is_stopped():
@@ -315,9 +321,9 @@ async def _next_request(
     await ports.before_request(step)
     conversation = ports.conversation()
     last = conversation.last
-    if is_nudged:
+    if again == "nudged":
         conversation = conversation.appended(user_message(ports.new_id("m"), NUDGE))
-    elif last is not None and last.role == "assistant" and not last.tool_calls:
+    elif not (again or last is None or last.role != "assistant" or last.tool_calls):
         return None
     system = system_text(ports.system, toolset.tools)
     return ModelRequest(conversation, system, toolset.specs, ports.lineup.thinking)
@@ -330,7 +336,7 @@ def _call_block(message_id: str, index: int) -> BlockStart:
 def _reason_without_calls(ports: Ports, end: StepEnd) -> str:
     """Why a run ends with an answer that asks for nothing; unusual ends become a notice."""
     match end.reason:
-        case "stop" | "tool_calls":
+        case "stop" | "tool_calls" | "pause":
             return "completed"
         case "length":
             text = "The answer was cut by the model's output limit; a half call was not run."

@@ -16,7 +16,6 @@ from typing import Any, Final
 from ..core.errors import InvalidOptions, SessionError
 from ..core.events import (
     CompactionResult,
-    InputReceived,
     LocaleChanged,
     NoticeDismissed,
     QueueName,
@@ -28,7 +27,7 @@ from ..core.events import (
     notice,
 )
 from ..core.ids import Clock, IdSource
-from ..core.messages import Conversation
+from ..core.messages import Conversation, Prompt
 from ..core.state import SessionState
 from ..core.transcript import session_name
 from ..policy.budget import Budget
@@ -54,7 +53,7 @@ from .crew import crew_of
 from .ending import CLOSE_S, Ending, Receipt
 from .hooks import Hooks
 from .inputcontrol import InputControl
-from .inputs import AtRest, Inputs, Sent, clean_text
+from .inputs import AtRest, Inputs, Sent, as_said, clean_prompt
 from .models import ModelOptions, Models
 from .opening import Opening
 from .permissions import Permissions
@@ -305,7 +304,8 @@ class Session(Accessors):
         queue: QueueName = "steering",
         context: contextvars.Context | None = None,
     ) -> Sent:
-        """Admit a user message: it starts a run or, while one is under way, waits in ``queue``.
+        """Admit a user message, a text or a ``Prompt``: it starts a run or, while one is under
+        way, waits in ``queue``.
 
         Raises SessionError INVALID_INPUT for blank text, INPUT_BLOCKED while a run is under way
         and the input policy is block, or after a Stop, STORAGE_ERROR when it could not be stored;
@@ -313,22 +313,22 @@ class Session(Accessors):
         """
         async with self._sending:
             self._require_open()
-            text = await self.context.expanded(clean_text(text))
+            said = clean_prompt(text)
+            said = Prompt(await self.context.expanded(said.text), said.images)
             run = self.runs.active
             if run is not None:
                 try:
-                    message_id = await self.inputs.queue(text, queue)
+                    message_id = await self.inputs.queue(said, queue)
                     return Sent(run, message_id, queue)
                 except AtRest:  # it ended meanwhile, so the message starts the next one
                     await self.runs.wait_for_idle()
             message_id = self._new_id("m")
-            received = InputReceived(message_id=message_id, text=text)
-            data = {"message": {"id": message_id, "role": "user", "text": text}}
+            received, message = as_said(message_id, said)
             place = await self.tree.place_of_next(message_id)
             added = self.context.taken()
             told = (received, *map(appended, added))
             try:
-                whole = {**data, "context": added} if added else data
+                whole = {"message": message, **({"context": added} if added else {})}
                 run = await self.runs.admit("send", whole, context, *told, place=place)
             except SessionError:
                 self.context.put_back(added)

@@ -18,7 +18,6 @@ from ..core.branch import fork_candidates
 from ..core.errors import SessionError
 from ..core.events import (
     EntryAppended,
-    InputReceived,
     SessionCheckpointed,
     SessionReset,
     SessionRestored,
@@ -27,7 +26,7 @@ from ..core.events import (
 )
 from ..core.ids import IdSource
 from ..core.journal import Journal, message_ids_in
-from ..core.messages import Conversation
+from ..core.messages import Conversation, Prompt, images_in
 from ..core.records import Record, RecordKind
 from ..core.replay import events_of
 from ..store.owner import this_process
@@ -36,7 +35,7 @@ from ..view.model import Branch, SessionView
 from ..view.project import project
 from .artifacts import set_aside
 from .hooks import Blocked, Hooks
-from .inputs import Inputs, clean_text
+from .inputs import Inputs, as_said, clean_text
 from .run import ActiveRun
 from .runs import Place, Runs
 from .staff import Staff
@@ -89,7 +88,7 @@ class SessionTree:
     ) -> tuple[ActiveRun, str]:
         """Say an earlier message anew: a branch beside the old one, and a run on it.
 
-        Returns the run and the id of the new message.
+        Its pictures stay. Returns the run and the id of the new message.
         """
         self._runs.require_rest()
         text = clean_text(text)
@@ -99,9 +98,10 @@ class SessionTree:
         new_id = self._new_id("m")
         place = Place(entry.parent_id, self._moved(entry.parent_id), view)
         place = _with_version(place, journal, new_id)
-        data = {"message": {"id": new_id, "role": "user", "text": text}}
-        received = InputReceived(message_id=new_id, text=text)
-        return await self._runs.admit("send", data, context, received, place=place), new_id
+        images = images_in(entry.data["message"].get("images"))
+        received, message = as_said(new_id, Prompt(text, images))
+        run = await self._runs.admit("send", {"message": message}, context, received, place=place)
+        return run, new_id
 
     async def switch(self, message_id: str, index: int) -> None:
         """Show the branch of sibling number ``index`` (from 0) of a user message, to its end."""

@@ -14,13 +14,15 @@ from typing import Final
 from msgspec import UNSET, Struct
 
 from ..core.errors import InvalidOptions, ModelError, SessionError
-from ..core.messages import Json, Message, ReasoningPart, TextPart, ToolPart
+from ..core.messages import ImagePart, Json, Message, Part, ReasoningPart, TextPart, ToolPart
 from ..core.usage import estimated_tokens
 
 RESERVE_TOKENS: Final = 16_384
 KEEP_TOKENS: Final = 20_000
 UNKNOWN_WINDOW_CHARS: Final = 400_000
 """How much a summariser whose window nobody knows is given to read."""
+IMAGE_CHARS: Final = 6_000
+"""What a picture counts for: about 1,500 tokens, as large ones take."""
 CHARS_PER_WINDOW_TOKEN: Final = 3
 """Fewer than a token usually has: what is read has to fit."""
 
@@ -141,11 +143,13 @@ def cut_of(messages: Sequence[Message], keep_tokens: int, *, has_summary: bool) 
     return first if any(gone.role == "assistant" for gone in messages[start:first]) else None
 
 
-def _part_chars(part: TextPart | ReasoningPart | ToolPart) -> int:
+def _part_chars(part: Part) -> int:
     if isinstance(part, TextPart):
         return part.size_chars
     if isinstance(part, ReasoningPart):
         return 0  # most servers do not want it back
+    if isinstance(part, ImagePart):
+        return IMAGE_CHARS
     return len(part.name) + len(_json(part.input)) + _result_chars(part)
 
 
@@ -295,6 +299,8 @@ def _entries(message: Message, text_chars: int, result_chars: int) -> Iterator[d
     for part in message.parts:
         if isinstance(part, TextPart) and part.text.strip():
             yield {message.role: _shortened(part.text, text_chars)}
+        elif isinstance(part, ImagePart):
+            yield {message.role: str(part)}
         elif isinstance(part, ToolPart):
             yield {
                 "call": part.name,

@@ -28,7 +28,7 @@ MAX_ANSWER_CHARS: Final = 8 * 1024 * 1024
 MAX_PARTS: Final = 1_000
 """Calls, and as many blocks of reasoning, in one answer."""
 
-RUNS_CALLS: Final = frozenset({"stop", "tool_calls", "other"})
+RUNS_CALLS: Final = frozenset({"stop", "tool_calls", "pause", "other"})
 """Reasons with which calls are whole: servers do not agree on the one for an answer with calls."""
 
 

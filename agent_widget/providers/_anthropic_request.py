@@ -20,9 +20,10 @@ from ._history import (
     Thought,
     WireOptions,
     answers_in,
-    user_text,
+    said_by_user,
     wire_pieces,
 )
+from ._images import Image
 from ._parts import encoded, encoded_schema, sendable, tool_name
 from ._thinking import anthropic_fields, takes_budget
 from .base import ModelRequest, ToolSpec
@@ -88,7 +89,8 @@ def build_request(
 def encode_message(message: Message, id_suffix: str, options: AnthropicOptions) -> EncodedMessage:
     """``message`` for the wire; ``id_suffix`` keeps its call ids apart from those of others."""
     if message.role == "user":
-        turn = Turn("user", (encoded(_text(user_text(message))),))
+        text, images = said_by_user(message, options.style.refused)
+        turn = Turn("user", _all_encoded([*map(_image, images), _text(text)]))
         return EncodedMessage((turn,), frozenset(), False)
     turns: list[Turn] = []
     ids: set[str] = set()
@@ -160,6 +162,11 @@ def _text(text: str) -> Block:
     return {"type": "text", "text": text}
 
 
+def _image(image: Image) -> Block:
+    source = {"type": "base64", "media_type": image.mime, "data": image.data}
+    return {"type": "image", "source": source}
+
+
 def _call(call: Called) -> Block:
     arguments = Raw(call.arguments.encode())
     return {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}
@@ -168,12 +175,7 @@ def _call(call: Called) -> Block:
 def _result(call: Called) -> Block:
     content: str | list[Block] = call.result
     if call.images:
-        sources = [
-            {"type": "base64", "media_type": image.mime, "data": image.data}
-            for image in call.images
-        ]
-        images = [{"type": "image", "source": source} for source in sources]
-        content = [_text(call.result), *images]
+        content = [_text(call.result), *map(_image, call.images)]
     result: Block = {"type": "tool_result", "tool_use_id": call.id, "content": content}
     return {**result, "is_error": True} if call.is_error else result
 

@@ -240,4 +240,5 @@ _REASONS: Final[Mapping[str, StopReason]] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "refusal",
+    "pause_turn": "pause",
 }

@@ -19,10 +19,11 @@ from ._history import (
     joined_text,
     own_blocks,
     result_of,
+    said_by_user,
     segments,
-    user_text,
     wire_pieces,
 )
+from ._images import Image
 from ._parts import arguments_text, encoded, encoded_schema, sendable, tool_name
 from ._thinking import Field, chat_fields
 from .base import ModelRequest, ToolSpec
@@ -69,7 +70,9 @@ def build_request(request: ModelRequest, options: ChatOptions, cache: EncodedMes
 def encode_message(message: Message, id_suffix: str, options: ChatOptions) -> EncodedMessage:
     """``message`` for the wire; ``id_suffix`` keeps its call ids apart from those of others."""
     if message.role == "user":
-        piece = encoded({"role": "user", "content": user_text(message)})
+        text, images = said_by_user(message, options.style.refused)
+        content = [*map(_wire_image, images), {"type": "text", "text": text}] if images else text
+        piece = encoded({"role": "user", "content": content})
         return EncodedMessage((piece,), frozenset(), False)
     wire: list[WireMessage] = []
     ids: set[str] = set()
@@ -120,9 +123,13 @@ def _wire_results(
         yield {"role": "tool", "tool_call_id": known, "content": text}
         if images:
             shown.append({"type": "text", "text": f"Images that {tool_name(call.name)} returned:"})
-            shown += [{"type": "image_url", "image_url": {"url": each.url}} for each in images]
+            shown += map(_wire_image, images)
     if shown:
         yield {"role": "user", "content": shown}
+
+
+def _wire_image(image: Image) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": image.url}}
 
 
 def _wire_call(known_id: str, call: ToolPart) -> WireMessage:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..core.messages import Message, Part, ReasoningPart, TextPart, ToolPart
-from ._images import Image, images_for_model
+from ._images import Image, images_for_model, images_of_message
 from ._parts import arguments_text, call_id, result_text, sendable, short_id, tool_name
 
 GO_ON: Final = "Continue."
@@ -79,9 +79,13 @@ def maker_of(wire: str, model: str, host: str) -> str:
     return f"{wire}:{model}@{host}"
 
 
-def user_text(message: Message) -> str:
-    """What a user message says; never blank."""
-    return joined_text(message.parts) or EMPTY_MESSAGE
+def said_by_user(message: Message, refused: Collection[str] = ()) -> tuple[str, tuple[Image, ...]]:
+    """What a user message says, never blank, and the images that come before it."""
+    images, left_out = images_of_message(message, refused)
+    text = joined_text(message.parts)
+    if left_out:
+        text = "\n".join([*[IMAGE_LEFT_OUT] * left_out, text]).rstrip("\n")
+    return text or EMPTY_MESSAGE, tuple(images)
 
 
 def joined_text(parts: Iterable[Part]) -> str:

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from ..core.messages import Message
+from ..core.messages import ImagePart, Message
 
-MAX_IMAGE_BYTES: Final = 5 * 1024 * 1024
-"""The least that all vendors take."""
+MAX_IMAGE_CHARS: Final = 5 * 1024 * 1024
+"""The least that large vendors take, counted as they do: in characters of base64."""
 
 _MARKS: Final[Mapping[str, tuple[bytes, bytes]]] = {
     "image/png": (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"),
@@ -42,15 +42,13 @@ def images_for_model(output: object, refused: Collection[str] = ()) -> tuple[lis
     """The images of a stored ``ToolOutput`` that are meant for the model, and how many of those
     cannot be sent: damaged, too large, or with a digest in ``refused``.
     """
-    images, left_out = [], 0
-    for block in _image_blocks(output):
-        mime, data = block.get("mime"), block.get("data")
-        image = Image(mime, data) if isinstance(mime, str) and isinstance(data, str) else None
-        if image is None or not _is_whole(image) or (refused and digest(image.data) in refused):
-            left_out += 1
-        else:
-            images.append(image)
-    return images, left_out
+    return _sendable_of(_image_blocks(output), refused)
+
+
+def images_of_message(message: Message, refused: Collection[str] = ()) -> tuple[list[Image], int]:
+    """The images that came with a message, and how many of them cannot be sent."""
+    blocks = (part.block for part in message.parts if isinstance(part, ImagePart))
+    return _sendable_of(blocks, refused)
 
 
 def digest(data: str) -> str:
@@ -62,10 +60,26 @@ def refused_image_digests(words: str, messages: Iterable[Message]) -> frozenset[
     """The images of ``messages`` where a server's ``words`` are about images, else none."""
     if "image" not in words.lower():
         return frozenset()
+    messages = (*messages,)
     calls = (call for message in messages for call in message.tool_calls)
     outputs = (output for call in calls for output in (call.output, call.error))
-    images = (image for output in outputs for image in images_for_model(output)[0])
-    return frozenset(digest(image.data) for image in images)
+    found = [images_for_model(output)[0] for output in outputs]
+    found += [images_of_message(message)[0] for message in messages]
+    return frozenset(digest(image.data) for images in found for image in images)
+
+
+def _sendable_of(
+    blocks: Iterable[Mapping[str, Any]], refused: Collection[str]
+) -> tuple[list[Image], int]:
+    images, left_out = [], 0
+    for block in blocks:
+        mime, data = block.get("mime"), block.get("data")
+        image = Image(mime, data) if isinstance(mime, str) and isinstance(data, str) else None
+        if image is None or not is_whole(image) or (refused and digest(image.data) in refused):
+            left_out += 1
+        else:
+            images.append(image)
+    return images, left_out
 
 
 def _image_blocks(output: object) -> Iterable[Mapping[str, Any]]:
@@ -76,9 +90,10 @@ def _image_blocks(output: object) -> Iterable[Mapping[str, Any]]:
             yield block
 
 
-def _is_whole(image: Image) -> bool:
+def is_whole(image: Image) -> bool:
+    """Whether vendors take the image: one of a known kind, from its first mark to its last."""
     begin, end = _MARKS.get(image.mime, (b"", b""))
-    if not begin or len(image.data) > MAX_IMAGE_BYTES * 4 // 3:
+    if not begin or len(image.data) > MAX_IMAGE_CHARS:
         return False
     try:
         content = base64.b64decode(image.data, validate=True)

@@ -6,7 +6,7 @@ Nothing is kept at the server: the whole conversation goes along, reasoning in i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -22,9 +22,10 @@ from ._history import (
     Thought,
     WireOptions,
     answers_in,
-    user_text,
+    said_by_user,
     wire_pieces,
 )
+from ._images import Image
 from ._parts import encoded, encoded_schema, sendable
 from ._thinking import responses_fields
 from .base import ModelRequest, ToolSpec
@@ -75,7 +76,8 @@ def build_request(
 def encode_message(message: Message, id_suffix: str, options: ResponsesOptions) -> EncodedMessage:
     """``message`` for the wire; ``id_suffix`` keeps its call ids apart from those of others."""
     if message.role == "user":
-        return EncodedMessage((encoded(_user(user_text(message))),), frozenset(), False)
+        item = _user(*said_by_user(message, options.style.refused))
+        return EncodedMessage((encoded(item),), frozenset(), False)
     items: list[Item] = []
     ids: set[str] = set()
     for answer in answers_in(message, options.style, id_suffix, ids):
@@ -94,8 +96,12 @@ def encode_message(message: Message, id_suffix: str, options: ResponsesOptions) 
     return EncodedMessage(tuple(map(encoded, items)), frozenset(ids), is_last_word)
 
 
-def _user(text: str) -> Item:
-    return {"role": "user", "content": [{"type": "input_text", "text": text}]}
+def _user(text: str, images: Iterable[Image] = ()) -> Item:
+    return {"role": "user", "content": [*map(_image, images), {"type": "input_text", "text": text}]}
+
+
+def _image(image: Image) -> Item:
+    return {"type": "input_image", "image_url": image.url}
 
 
 def _reasoning(block: Mapping[str, Any]) -> list[Item]:
@@ -113,8 +119,7 @@ def _call(call: Called) -> Item:
 def _result(call: Called) -> Item:
     output: str | list[Item] = call.result
     if call.images:
-        images = [{"type": "input_image", "image_url": image.url} for image in call.images]
-        output = [{"type": "input_text", "text": call.result}, *images]
+        output = [{"type": "input_text", "text": call.result}, *map(_image, call.images)]
     return {"type": "function_call_output", "call_id": call.id, "output": output}
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ..core.messages import Conversation
 from ..core.usage import Usage as Usage  # noqa: PLC0414  # part of this contract
 
-StopReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "other"]
+StopReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "pause", "other"]
 
 
 class ToolSpec(Struct, frozen=True):
@@ -102,7 +102,8 @@ class StepEnd(Struct, frozen=True):
     """The last event of a stream that ended properly.
 
     ``reason`` is why the model stopped; ``detail`` the vendor's own word where it is unknown.
-    With ``length`` no call of the answer was complete and none was yielded.
+    ``pause``: the server rests between tools of its own and wants to be asked again. With
+    ``length`` no call of the answer was complete and none was yielded.
     """
 
     reason: StopReason

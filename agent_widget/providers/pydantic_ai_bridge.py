@@ -14,7 +14,8 @@ from ..core.messages import Conversation, Message
 from ..core.usage import Usage
 from ..policy.models import named_level
 from ._answer import AnswerParts
-from ._history import GO_ON, Called, Piece, Said, Style, Thought, answers_in, user_text
+from ._history import GO_ON, Called, Piece, Said, Style, Thought, answers_in, said_by_user
+from ._images import Image
 from ._parts import sendable
 from .base import ModelEvent, ModelInfo, ModelRequest, StopReason
 
@@ -168,7 +169,8 @@ def _history(messages: Conversation, system: str | None, style: Style) -> list[p
     taken: set[str] = set()
     for index, message in enumerate(messages):
         if message.role == "user":
-            asked.append(pm.UserPromptPart(user_text(message)))
+            text, images = said_by_user(message)
+            asked.append(pm.UserPromptPart([*_pictures(images), text] if images else text))
             continue
         for answer in _answers(message, style, f"/{index}", taken):
             history += [pm.ModelRequest(asked or [pm.UserPromptPart(GO_ON)]), _response(answer)]
@@ -203,12 +205,14 @@ def _results(answer: list[Piece]) -> Iterable[pm.ToolReturnPart]:
         if isinstance(piece, Called):
             content: Any = piece.result
             if piece.images:
-                images = [
-                    pm.BinaryContent(base64.b64decode(each.data), media_type=each.mime)
-                    for each in piece.images
-                ]
-                content = [piece.result, *images]
+                content = [piece.result, *_pictures(piece.images)]
             yield pm.ToolReturnPart(piece.name, content, piece.id)
+
+
+def _pictures(images: Iterable[Image]) -> list[pm.BinaryContent]:
+    from pydantic_ai import messages as pm
+
+    return [pm.BinaryContent(base64.b64decode(each.data), media_type=each.mime) for each in images]
 
 
 def _tools(request: ModelRequest) -> list[Any]:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from ..core.errors import SessionError
 from ..core.events import CompactionResult, QueueName
 from ..core.ids import Clock, IdSource, TimeOrderedIds
+from ..core.messages import Prompt
 from ..engine.recording.tape import Recording, ReplayMismatch
 from ..engine.run import ActiveRun, RunResult
 from ..engine.runtime import EngineThread, engine_thread
@@ -145,7 +146,7 @@ class Driver:
             return await work()
         return await asyncio.wrap_future(self.engine.submit(work))
 
-    def enqueue(self, text: str, queue: QueueName) -> str:
+    def enqueue(self, text: str | Prompt, queue: QueueName) -> str:
         """Put a message of code into a queue of the session; returns its id."""
         message_id: str = self.command(lambda: self.session.enqueue(text, queue))
         return message_id

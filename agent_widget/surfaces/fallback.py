@@ -9,7 +9,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Final
 
-from ..core.messages import Message, TextPart, ToolPart
+from ..core.messages import ImagePart, Message, TextPart, ToolPart
 from ..view.locale.words import Words
 from ..view.model import NoteView, SessionView
 
@@ -80,6 +80,8 @@ def _lines(message: Message, words: Words) -> list[str]:
         elif isinstance(part, ToolPart):
             state = _words(words, f"call.{part.state}")
             lines.append(_words(words, "call", tool=part.name, state=state))
+        elif isinstance(part, ImagePart):
+            lines.append(str(part))
     return lines
 
 

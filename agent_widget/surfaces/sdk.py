@@ -42,6 +42,7 @@ from ..providers.base import Model
 from ..view.model import ErrorView, SessionView, UsageView
 from .assembly import Assembly, ChatOptions, GivenTool
 from .driver import Driver
+from .images import prompt_of
 from .modelchoice import GivenModel, GivenModels
 from .run import Run
 
@@ -93,20 +94,25 @@ class ChatSession:
 
     # --- commands ------------------------------------------------------------------------------
 
-    async def send(self, text: str) -> Run:
+    async def send(self, text: str, *, images: object = ()) -> Run:
         """Say something: a new run, or input of the one under way if its policy is ``steer``.
 
+        ``images`` are those of ``AgentWidget.send``.
         Raises SessionError INPUT_BLOCKED, INVALID_INPUT, STORAGE_ERROR, ``session_closed``.
         """
-        return await self._started(lambda session, context: session.send(text, context))
+        said = prompt_of(text, images)
+        return await self._started(lambda session, context: session.send(said, context))
 
-    async def ask(self, text: str) -> RunResult:
+    async def ask(self, text: str, *, images: object = ()) -> RunResult:
         """Say something and wait for the end of the run."""
-        return await (await self.send(text))
+        return await (await self.send(text, images=images))
 
-    async def enqueue(self, text: str, queue: QueueName = "steering") -> str:
+    async def enqueue(
+        self, text: str, queue: QueueName = "steering", *, images: object = ()
+    ) -> str:
         """Put a message into a queue, whatever the input policy says; returns its id."""
-        return await self.call(lambda session: session.enqueue(text, queue))
+        said = prompt_of(text, images)
+        return await self.call(lambda session: session.enqueue(said, queue))
 
     async def retry(self) -> Run:
         """Run again from what is usable of the conversation."""
@@ -232,8 +238,11 @@ class Query:
     SessionError ``assembly_failed``.
     """
 
-    def __init__(self, prompt: str, model: GivenModels, options: ChatOptions) -> None:
+    def __init__(
+        self, prompt: str, model: GivenModels, options: ChatOptions, images: object = ()
+    ) -> None:
         self._prompt = prompt
+        self._images = images
         self._model = model
         self._options = options
         self._result: QueryResult | None = None
@@ -247,7 +256,7 @@ class Query:
         tool_calls = inputs = 0
         try:
             stream = chat.events()
-            run = await chat.send(self._prompt)
+            run = await chat.send(self._prompt, images=self._images)
             async for event in stream:
                 if event.run_id != run.run_id or event.type.startswith(SESSION_ONLY):
                     continue
@@ -289,14 +298,21 @@ class Query:
             raise SessionError("assembly_failed", message, advice=error.advice) from error
 
 
-def query(prompt: str, model: GivenModels = None, **options: Unpack[ChatOptions]) -> Query:
-    """One run with its tool loop. ``prompt`` is what the user says, never the system text.
+def query(
+    prompt: str,
+    model: GivenModels = None,
+    *,
+    images: object = (),
+    **options: Unpack[ChatOptions],
+) -> Query:
+    """One run with its tool loop. ``prompt`` is what the user says, never the system text;
+    ``images`` are those of ``AgentWidget.send``.
 
     With ``output_type`` (a pydantic model, another type, or a JSON Schema) the answer is one of
     that shape, as ``(await query(...).result()).output``: the model is told what does not fit and
     mends it, a few times; the reason is then ``structured_output``.
     """
-    return Query(prompt, model, options)
+    return Query(prompt, model, options, images)
 
 
 # --- the bare loop -----------------------------------------------------------------------------

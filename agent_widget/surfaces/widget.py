@@ -47,6 +47,7 @@ from .chat import Chat
 from .defaults import HELPER
 from .embedding import EmbeddableWidget
 from .fallback import view_as_html, view_as_markdown, view_as_text
+from .images import prompt_of
 from .keeping import Where
 from .kernel.context import DisplayContext
 from .modelchoice import GivenModel, GivenModels
@@ -243,36 +244,39 @@ class AgentWidget(EmbeddableWidget):
     # --- talking -------------------------------------------------------------------------------
 
     def send(  # a chat's send takes text; ipywidgets' own still works
-        self, content: str | dict[str, Any], buffers: Any = None
+        self, content: str | dict[str, Any], buffers: Any = None, *, images: object = ()
     ) -> Run:
         """Say something and return at once; the run goes on by itself.
 
+        ``images`` are pictures that it is about: matplotlib figures, PIL images, paths, or the
+        bytes of PNG, JPEG, WebP or GIF files, at most 10 of 3.9 MB each.
         While a run is under way it waits for that run's next step, if the input policy is
         ``steer``. Raises SessionError INPUT_BLOCKED if it is ``block``, INVALID_INPUT for blank
-        text.
+        text and for what is no image, or too large.
         """
         if isinstance(content, dict):
             return super().send(content, buffers)  # type: ignore[no-any-return]
-        return self._driver.start(lambda session, context: session.send(content, context))
+        said = prompt_of(content, images)
+        return self._driver.start(lambda session, context: session.send(said, context))
 
-    def ask(self, text: str, timeout_s: float | None = None) -> RunResult:
-        """Say something and wait for the answer: ``send(text).result()``."""
+    def ask(self, text: str, timeout_s: float | None = None, *, images: object = ()) -> RunResult:
+        """Say something and wait for the answer: ``send(text, images=images).result()``."""
         self._driver.require_waitable()
-        return self.send(text).result(timeout_s)
+        return self.send(text, images=images).result(timeout_s)
 
-    def steer(self, text: str) -> str:
+    def steer(self, text: str, *, images: object = ()) -> str:
         """Say something that the agent sees before its next step; returns the message's id.
 
         Whatever the input policy says: it is code that says it. At rest it waits for the next run.
         """
-        return self._driver.enqueue(text, "steering")
+        return self._driver.enqueue(prompt_of(text, images), "steering")
 
-    def follow_up(self, text: str) -> str:
+    def follow_up(self, text: str, *, images: object = ()) -> str:
         """Say something for when the run would end; returns the message's id."""
-        return self._driver.enqueue(text, "follow_up")
+        return self._driver.enqueue(prompt_of(text, images), "follow_up")
 
     def edit(self, message_id: str, text: str) -> Run:
-        """Say an earlier message anew, on a branch beside the old one.
+        """Say an earlier message anew, on a branch beside the old one; its images stay.
 
         What was done before stays done: variables, files and money are not undone by a branch.
         Raises SESSION_BUSY while a run is under way, ``tree.not_found`` for an unknown message.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from ..core.messages import Message, Part, TextPart, ToolPart
+from ..core.messages import ImagePart, Message, Part, TextPart, ToolPart
 from ..core.state import SessionState
 from .model import SessionView
 from .schema import (
@@ -162,7 +162,7 @@ def _ids_in(message: Message) -> set[str]:
 def _changed_message(
     path: Path, before: Message, after: Message, old: SessionView, new: SessionView
 ) -> list[Op]:
-    if before.id != after.id or before.role != after.role:
+    if before.id != after.id or before.role != after.role or _other_pictures(before, after):
         return [["set", path, message_to_wire(after, new)]]
     ops = _part_list_ops([*path, "parts"], before.parts, after.parts, old, new)
     if old.marks.get(after.id) != new.marks.get(after.id):
@@ -170,6 +170,13 @@ def _changed_message(
     if old.branches.get(after.id) != new.branches.get(after.id):
         ops.append(["set", [*path, "branch"], branch_to_wire(new.branches.get(after.id))])
     return ops
+
+
+def _other_pictures(before: Message, after: Message) -> bool:
+    """Whether a message must be written whole: its pictures share their room."""
+    if before.parts == after.parts:
+        return False
+    return any(isinstance(part, ImagePart) for part in (*before.parts, *after.parts))
 
 
 def _part_list_ops(

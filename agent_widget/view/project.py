@@ -233,7 +233,9 @@ def _received(view: SessionView, event: InputReceived) -> SessionView:
     if event.queue is None:
         rest = _without(view, (event.message_id,))
         return replace(_with_waiting(view, rest), error=None)
-    row = QueuedInput(event.message_id, event.text, event.queue, event.kind, event.display)
+    row = QueuedInput(
+        event.message_id, event.text, event.queue, event.kind, event.display, event.images
+    )
     return _with_waiting(view, (*view.input.waiting, row))
 
 
@@ -259,7 +261,7 @@ def _applied(view: SessionView, event: InputApplied) -> SessionView:
     for _ in later:
         conversation = conversation.without_last()
     for row in event.inputs:
-        conversation = conversation.appended(user_message(row.message_id, row.text))
+        conversation = conversation.appended(user_message(row.message_id, row.text, row.images))
     for message in later:
         conversation = conversation.appended(message)
     said = [row for row in event.inputs if row.kind is None]

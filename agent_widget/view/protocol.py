@@ -124,7 +124,7 @@ class ToolPart(TypedDict):
     agent: AgentView | None
 
 
-Part: TypeAlias = TextPart | ReasoningPart | ToolPart
+Part: TypeAlias = TextPart | ReasoningPart | ToolPart | ImageBlock | SvgBlock | UnavailableBlock
 
 
 class Branch(TypedDict):

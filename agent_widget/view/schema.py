@@ -6,12 +6,13 @@ Reasoning is named but never carries its text: it is kept for the model and not 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import escape
 from typing import Final, cast
 
 from msgspec import UNSET
 from msgspec.json import encode
 
-from ..core.messages import Conversation, Json, Message, Part, TextPart, ToolPart
+from ..core.messages import Conversation, ImagePart, Json, Message, Part, TextPart, ToolPart
 from ..core.state import Status
 from . import protocol as wire
 from .model import NO_FACTS, NOT_LIVE, Branch, CallFacts, ModelView, NoteView, SessionView
@@ -22,6 +23,9 @@ WINDOW_BYTES: Final = 750_000
 
 TRAIT_BYTES: Final = 8_000
 """Bound of what is synced as a trait and thus saved with a notebook."""
+
+PICTURE_CHARS: Final = 700_000
+"""Bound of the pictures of one message, as base64: what a comm message has room for."""
 
 AGENT_PREFIX: Final = "delegate_to_"
 
@@ -160,7 +164,7 @@ def message_to_wire(message: Message, view: SessionView) -> wire.Message:
     return {
         "mid": message.id,
         "role": message.role,
-        "parts": [part_to_wire(part, view) for part in message.parts],
+        "parts": parts_to_wire(message, view),
         "mark": view.marks.get(message.id),
         "is_steering": message.id in view.steered,
         "branch": branch_to_wire(view.branches.get(message.id)),
@@ -176,6 +180,31 @@ def branch_to_wire(branch: Branch | None) -> wire.Branch | None:
     return None if branch is None else {"index": branch.index, "count": branch.count}
 
 
+def parts_to_wire(message: Message, view: SessionView) -> list[wire.Part]:
+    """The parts of ``message``; of its pictures as many as ``PICTURE_CHARS`` leaves room for."""
+    parts: list[wire.Part] = []
+    left = PICTURE_CHARS
+    for part in message.parts:
+        if isinstance(part, ImagePart):
+            size = len(part.data or "")
+            parts.append(_picture(part) if size <= left else _named(part))
+            left -= size if size <= left else 0
+        else:
+            parts.append(part_to_wire(part, view))
+    return parts
+
+
+def _picture(part: ImagePart) -> wire.Part:
+    return cast("wire.Part", part.block)
+
+
+def _named(part: ImagePart) -> wire.SvgBlock:
+    """A drawing that names a picture too large for a page: the model gets the picture itself."""
+    text = f'<text x="8" y="24" font-family="sans-serif" font-size="14">{escape(str(part))}</text>'
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" width="200" height="36">{text}</svg>'
+    return {"type": "svg", "svg": svg}
+
+
 def part_to_wire(part: Part, view: SessionView) -> wire.Part:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
@@ -184,6 +213,8 @@ def part_to_wire(part: Part, view: SessionView) -> wire.Part:
         if part.agent is not None:
             call["agent"] = _agent_to_wire(part, part.agent.messages, view)
         return call
+    if isinstance(part, ImagePart):
+        return _picture(part)
     return {"type": "reasoning"}
 
 
@@ -278,6 +309,9 @@ def _last_messages(view: SessionView, max_bytes: int) -> list[wire.Message]:
     for message in reversed(messages):
         item = message_to_wire(message, view)
         size = len(encode(item))
+        if size > left and any(isinstance(part, ImagePart) for part in message.parts):
+            item = _with_pictures_named(item, message)
+            size = len(encode(item))
         if size > left:
             if not items:
                 items.append(_shortened(item, left))
@@ -287,6 +321,12 @@ def _last_messages(view: SessionView, max_bytes: int) -> list[wire.Message]:
         if len(items) == WINDOW_MESSAGES:
             break
     return items[::-1]
+
+
+def _with_pictures_named(item: wire.Message, message: Message) -> wire.Message:
+    pairs = zip(item["parts"], message.parts, strict=True)
+    named = [_named(part) if isinstance(part, ImagePart) else known for known, part in pairs]
+    return {**item, "parts": named}
 
 
 def _shortened(item: wire.Message, max_bytes: int) -> wire.Message:

@@ -7,7 +7,16 @@ from typing import Final, Literal
 
 from msgspec import UNSET, Struct
 
-from ..core.messages import Conversation, Json, Message, Part, ReasoningPart, TextPart, ToolPart
+from ..core.messages import (
+    Conversation,
+    ImagePart,
+    Json,
+    Message,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolPart,
+)
 from .model import NO_FACTS, NOT_LIVE, Notice, SessionView
 
 CardState = Literal["running", "awaiting_permission", "completed", "failed", "denied", "cancelled"]
@@ -77,6 +86,8 @@ def _part(part: Part) -> dict[str, Json]:
             return {"type": "reasoning", "text": part.text}
         case ToolPart():
             return {"type": "tool", "id": part.id, "name": part.name}
+        case ImagePart():
+            return part.block
 
 
 def _calls(messages: Conversation) -> Iterator[ToolPart]:

@@ -18,7 +18,7 @@ export type CallStop = "asked" | "running_on" | "finished" | "stopped" | "unknow
 
 export type Block = TextBlock | ImageBlock | SvgBlock | HtmlBlock | UnavailableBlock;
 
-export type Part = TextPart | ReasoningPart | ToolPart;
+export type Part = TextPart | ReasoningPart | ToolPart | ImageBlock | SvgBlock | UnavailableBlock;
 
 export type ReplyMessage = Receipt | Refusal;
 

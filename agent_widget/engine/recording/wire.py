@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from ...core.errors import ModelError, ToolFailure
-from ...core.messages import Message, ReasoningPart, TextPart, ToolPart
+from ...core.messages import ImagePart, Message, ReasoningPart, TextPart, ToolPart
 from ...policy.permission import Decision
 from ...providers.base import (
     CallProgress,
@@ -85,6 +85,8 @@ def _part_wire(part: Any) -> Wire:
         return wire if part.data is None else {**wire, "data": part.data}
     if isinstance(part, ToolPart):
         return _call_wire(part)
+    if isinstance(part, ImagePart):
+        return _digested(part.block)
     return {"part": type(part).__name__, **_built(part)}
 
 

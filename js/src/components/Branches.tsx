@@ -9,7 +9,7 @@ import { Chevron, Pencil } from "./Icons";
 import { TextEditor } from "./TextEditor";
 
 const textOf = (message: Message): string =>
-  message.parts.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+  message.parts.flatMap((part) => (part.type === "text" ? part.text : [])).join("\n");
 
 /** What a person said, and at rest the way to say it differently. */
 export function Said({ message, atRest }: { message: Message; atRest: boolean }): VNode {

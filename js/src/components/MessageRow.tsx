@@ -5,9 +5,10 @@ import { visible } from "../text/escapes";
 import { useWords } from "../ui-state";
 import { Said, Stepper } from "./Branches";
 import { Markdown } from "./Markdown";
+import { Output } from "./Output";
 import { ToolCard } from "./ToolCard";
 
-function PartView({ part, final }: { part: Part; final: boolean }): VNode | null {
+function PartView({ part, final }: { part: Part; final: boolean }): VNode {
   const t = useWords();
   switch (part.type) {
     case "text":
@@ -17,7 +18,7 @@ function PartView({ part, final }: { part: Part; final: boolean }): VNode | null
     case "tool":
       return <ToolCard part={part} />;
     default:
-      return null;
+      return <Output block={part} alt={t("image")} />;
   }
 }
 
@@ -63,17 +64,17 @@ export const MessageRow = memo((props: RowProps): VNode | null => {
       <div class={labelled ? "author" : "author sr"}>
         <bdi>{author}</bdi>
       </div>
-      {message.role === "user" ? (
-        <Said message={message} atRest={atRest} />
-      ) : (
-        message.parts.map((part, index) => (
-          <PartView
-            key={part.type === "tool" ? part.tid : index}
-            part={part}
-            final={!(growing && index === last)}
-          />
-        ))
+      {message.parts.map(
+        (part, index) =>
+          (message.role !== "user" || part.type !== "text") && (
+            <PartView
+              key={part.type === "tool" ? part.tid : index}
+              part={part}
+              final={!(growing && index === last)}
+            />
+          ),
       )}
+      {message.role === "user" && <Said message={message} atRest={atRest} />}
       {message.mark && (
         <p class={`mark ${message.mark}`}>{t.known(`mark.${message.mark}`) ?? message.mark}</p>
       )}

@@ -104,25 +104,24 @@ const svgAddress = (svg: string): string => {
   return `data:image/svg+xml;base64,${btoa(binary)}`;
 };
 
-function Picture({ address, tool }: { address: string; tool: string }): VNode {
-  const t = useWords();
+function Picture({ address, alt }: { address: string; alt: string }): VNode {
   return (
     <div class="out-image">
-      <img src={address} alt={t("output.of", { tool })} />
+      <img src={address} alt={alt} />
     </div>
   );
 }
 
-export const Output = memo(({ block, tool }: { block: Block; tool: string }): VNode => {
+export const Output = memo(({ block, alt }: { block: Block; alt: string }): VNode => {
   const t = useWords();
   switch (block.type) {
     case "image":
       if (!IMAGE_TYPES.has(block.mime)) {
         return <p class="quiet">{t("picture.type", { type: block.mime })}</p>;
       }
-      return <Picture address={`data:${block.mime};base64,${block.data}`} tool={tool} />;
+      return <Picture address={`data:${block.mime};base64,${block.data}`} alt={alt} />;
     case "svg":
-      return <Picture address={svgAddress(block.svg)} tool={tool} />;
+      return <Picture address={svgAddress(block.svg)} alt={alt} />;
     case "html":
       return <Html html={block.html} />;
     case "unavailable":

@@ -84,12 +84,13 @@ export const untold = ({ error, output, stop }: ToolPart): string =>
   !error || (stop && output) || isToldBy(output, error.message) ? "" : error.message;
 
 function Body({ part }: { part: ToolPart }): VNode {
+  const t = useWords();
   return (
     <div class="card-body">
       {part.agent ? <AgentRun agent={part.agent} prompt={part.prompt} /> : <Call part={part} />}
       {part.live !== null && part.state === "running" && <LiveOutput text={part.live} />}
       {part.output?.map((block, index) => (
-        <Output key={index} block={block} tool={visible(part.name)} />
+        <Output key={index} block={block} alt={t("output.of", { tool: visible(part.name) })} />
       ))}
       {untold(part) && <TextOutput text={untold(part)} />}
     </div>

@@ -54,6 +54,7 @@ function MessageLines({ message }: { message: JsonObject }): VNode {
               {part.text as string}
             </Line>
           );
+        if (part.type !== "tool") return <Line key={key} who={role}>{`[${part.mime}]`}</Line>;
         return (
           <Line
             key={key}
