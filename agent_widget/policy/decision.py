@@ -23,7 +23,7 @@ from .options import (
     unsure,
 )
 from .paths import Paths, path_forms, path_pattern
-from .patterns import FieldPattern
+from .patterns import FieldPattern, number_text
 from .rules import FAMILIES, Rule
 from .shell.judge import SHELL_TOOLS, shell_ruling
 
@@ -151,11 +151,16 @@ def _host_ruling(call: Call, options: PermissionOptions) -> Ruling:
 
 def _field_ruling(call: Call, options: PermissionOptions) -> Ruling:
     args = {name: _as_text(value) for name, value in call.args.items()}
+    numbers = {
+        name: number
+        for name, value in call.args.items()
+        if not isinstance(value, str) and (number := number_text(value)) is not None
+    }
 
     def matches(rule: Rule, widely: bool) -> bool:
         if not isinstance(rule.pattern, FieldPattern):
             return rule.pattern is None
-        return rule.pattern.matches(args, folded=widely)
+        return rule.pattern.matches(args, numbers, folded=widely)
 
     return _first(call, options, matches) or mode_ruling(options.effective_mode, call.kind)
 

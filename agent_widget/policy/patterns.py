@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from ..core.errors import InvalidOptions
 
+_NUMBER: Final = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?", re.ASCII)
 MAX_COMPARED: Final = 500
 """Longest text with unknown stretches that is compared; a longer one could match anything."""
 
@@ -98,27 +101,49 @@ def _overlap(left: Sequence[str | None], right: Sequence[str | None]) -> bool:
 
 
 class FieldPattern(Struct, frozen=True):
-    """``city=Oslo, days=*``: every named argument must be there and fit."""
+    """``city=Oslo, days=*``: every named argument must be there and fit.
 
-    fields: tuple[tuple[str, Pattern], ...]
+    A field is its name, its pattern, and the number that the pattern is the text of, if any.
+    """
 
-    def matches(self, args: dict[str, str], *, folded: bool) -> bool:
-        def fits(name: str, pattern: Pattern) -> bool:
+    fields: tuple[tuple[str, Pattern, str | None], ...]
+
+    def matches(self, args: Mapping[str, str], numbers: Mapping[str, str], *, folded: bool) -> bool:
+        """``args`` are all as text, ``numbers`` those that are numbers, in one spelling."""
+
+        def fits(name: str, pattern: Pattern, number: str | None) -> bool:
             value = args.get(name)
             if value is None:
                 return False
+            if number is not None and numbers.get(name) == number:
+                return True
             return pattern.folded().matches(value.casefold()) if folded else pattern.matches(value)
 
-        return all(fits(name, pattern) for name, pattern in self.fields)
+        return all(fits(*field) for field in self.fields)
+
+
+def number_text(value: object) -> str | None:
+    """The one spelling of a number, which ``100``, ``100.0`` and ``1e2`` have in common.
+
+    ``value`` is a number, or the text of one as JSON writes it; None for anything else.
+    """
+    if isinstance(value, str):
+        if not _NUMBER.fullmatch(value):
+            return None
+        value = float(value) if set(value) & set(".eE") else int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    is_whole = isinstance(value, int) or value.is_integer()
+    return str(int(value)) if is_whole else repr(value)
 
 
 def field_pattern(text: str) -> FieldPattern:
     """The pattern written ``name=value, name="a, b"``; raises InvalidOptions when it is not one.
 
-    Values are compared as text, numbers and true, false, null as JSON writes them; ``*`` stands
-    for any stretch.
+    Values are compared as text, true, false and null as JSON writes them, numbers by what they are
+    worth; ``*`` stands for any stretch.
     """
-    fields: list[tuple[str, Pattern]] = []
+    fields: list[tuple[str, Pattern, str | None]] = []
     for item in _split_outside_quotes(text, lambda char: char == ","):
         name, equals, value = item.strip().partition("=")
         name, value = name.strip(), value.strip()
@@ -129,7 +154,8 @@ def field_pattern(text: str) -> FieldPattern:
         quoted = len(value) > 1 and value[0] == value[-1] == '"'
         if not quoted and '"' in value:
             raise InvalidOptions(f"{value!r} has a quote that does not close.")
-        fields.append((name, Pattern((value[1:-1],)) if quoted else glob_pattern(value)))
+        pattern = Pattern((value[1:-1],)) if quoted else glob_pattern(value)
+        fields.append((name, pattern, None if quoted else number_text(value)))
     return FieldPattern(tuple(fields))
 
 

@@ -193,10 +193,19 @@ def test_a_deny_pattern_of_a_command_fits_every_spelling(pattern: str, line: str
         ("weather(fine=null)", {"fine": None}, True),
         ("weather(days=[1,2])", {"days": [1, 2]}, False),
         ('weather(at="[1,2]")', {"at": [1, 2]}, True),
+        ("weather(below=0)", {"below": 0.0}, True),
+        ("weather(below=-0.5)", {"below": -0.5}, True),
+        ("weather(below=100.0)", {"below": 100}, True),
+        ("weather(below=1e2)", {"below": 100}, True),
+        ("weather(below=100)", {"below": 100.5}, False),
+        ("weather(below=1)", {"below": True}, False),
+        ("weather(below=1e999)", {"below": float("inf")}, False),
+        ("weather(below=100.0)", {"below": "100"}, False),
+        ('weather(below="100.0")', {"below": 100}, False),
         ("weather(*)", {}, True),
     ],
 )
-def test_plain_fields_are_compared_as_text(
+def test_plain_fields_are_compared_as_text_and_numbers_by_their_worth(
     rule: str, args: dict[str, object], *, fits: bool
 ) -> None:
     if "days=[1" in rule:
