@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from agent_widget.core import actions as act
 from agent_widget.core import empty_state, session_reducer
-from agent_widget.core.messages import Conversation, Message, TextPart
+from agent_widget.core.messages import Conversation, ImagePart, Message, TextPart
 from agent_widget.core.state import SessionState
 from agent_widget.core.wire import messages_from_wire, messages_to_wire, state_from_wire
 
@@ -66,6 +66,15 @@ ERRORS: Final = (
     "boom",
     None,
 )
+
+
+SENT: Final = (
+    None,
+    None,
+    (ImagePart("image/png", PNG),),
+    (ImagePart("image/png", CUT_PNG), ImagePart("image/png"), ImagePart("image/png", PNG)),
+)
+"""Images of a message: none, one, and a good one behind a cut and a lost one."""
 
 
 def maker(wire: str) -> str:
@@ -135,7 +144,7 @@ class Player:
     def _ask(self) -> None:
         self._count += 1
         self._apply(act.ApplyPart(act.Finish("stop")))
-        self._apply(act.Send(f"u-{self._count}", self._rng.choice(TEXTS)))
+        self._apply(act.Send(f"u-{self._count}", self._rng.choice(TEXTS), self._rng.choice(SENT)))
 
     def _answer(self) -> None:
         """A step of the model: parts of any kind in any order, complete or not."""

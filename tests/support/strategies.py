@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from agent_widget.core import actions as act
 from agent_widget.core import events as ev
+from agent_widget.core.messages import ImagePart
 
 IDS = st.sampled_from(["a-1", "a-2", "n-1", "c1", "c2", "d1", "d2", "zz"])
 NAMES = st.sampled_from(["run_python", "describe", "delegate_to_helper"])
@@ -42,6 +43,7 @@ ACTIONS: st.SearchStrategy[act.Action] = st.one_of(
     st.builds(act.Retry),
     st.builds(act.Reset),
 )
+IMAGES = st.sampled_from([None, (ImagePart("image/png", "AA=="), ImagePart("image/png"))])
 HISTORIES = st.lists(ACTIONS, max_size=25)
 
 CALLS = st.sampled_from(["c1", "c2", "d1"])
@@ -67,7 +69,7 @@ def _event(kind: type[ev.Event], **fields: Any) -> st.SearchStrategy[ev.Event]:
 
 
 EVENTS: st.SearchStrategy[ev.Event] = st.one_of(
-    _event(ev.InputReceived, message_id=st.sampled_from(["u-1", "u-2"]), text=TEXTS),
+    _event(ev.InputReceived, message_id=st.sampled_from(["u-1", "u-2"]), text=TEXTS, images=IMAGES),
     _event(ev.TurnStarted, trigger=st.sampled_from(["send", "retry"])),
     _event(ev.TurnCompleted, reason=RUN_ENDS),
     _event(ev.TurnAborted, reason=ABORTS),

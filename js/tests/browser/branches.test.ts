@@ -38,6 +38,17 @@ test("a message said at rest can be said differently, as a new branch", async ()
   expect(m.find(".stepper").textContent).toBe("2/2");
 });
 
+test("images stand over what is said of them, which alone is edited", async () => {
+  const dot = { type: "image", mime: "image/gif", data: "R0lGODlhAQABAAAAACwAAAAAAQABAAA=" } as const;
+  const m = await mounted(view([message("u1", [dot, text("plot it")], "user")]));
+  const image = m.find(".msg.user .out-image img");
+  expect(image.getAttribute("alt")).toBe("Image");
+  const order = image.compareDocumentPosition(m.find(".said"));
+  expect(order & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
+  await edited(m, " again{Enter}");
+  expect(m.model.commands("edit")).toEqual([expect.objectContaining({ text: "plot it again" })]);
+});
+
 test("Cancel and Escape leave the message as it was", async () => {
   const m = await mounted(chat());
   await edited(m, "!{Escape}");
