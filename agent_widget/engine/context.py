@@ -67,6 +67,8 @@ class Context:
         self._next: list[dict[str, Any]] = []
         self.expand: Expand | None = None
         """What a person types may stand for more: commands, and what they attach by name."""
+        self.stop_starting: Callable[[], None] = lambda: None
+        """Waits no more for what starts beside the session."""
 
     async def add(  # what an extension may say of it, all by name
         self,

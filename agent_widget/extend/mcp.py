@@ -180,6 +180,7 @@ class McpServers:
         """
         self._session, self._refresh = session, refresh
         session.context.expand = self.expanded
+        session.context.stop_starting = self.stop_starting
         session.subscribe(self._on_event)
         self._go(self._start())
 
@@ -192,6 +193,11 @@ class McpServers:
                     await self._started.wait()
         if self._refreshing is not None:
             await asyncio.wait({self._refreshing}, timeout=self._start_wait_s)
+
+    def stop_starting(self) -> None:
+        """Wait no more for the servers that are still starting."""
+        for server in self._servers.values():
+            server.stop_starting()
 
     async def aclose(self) -> None:
         """End all servers at once. Harmless twice."""

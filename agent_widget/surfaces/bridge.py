@@ -122,6 +122,7 @@ class Bridge:
             "edit_waiting": self._edit_waiting,
             "remove_waiting": self._remove_waiting,
             "set_input_policy": self._set_input_policy,
+            "stop_servers": self._stop_servers,
             "take_over": self._take_over,
             "fork": self._fork,
             **model_commands(session, keys or TypedKeys()),
@@ -281,6 +282,9 @@ class Bridge:
             args=content.get("args"),
             rules=content.get("rules"),
         )
+
+    async def _stop_servers(self, _content: Content) -> None:
+        self._session.context.stop_starting()
 
     async def _take_over(self, _content: Content) -> None:
         await self._session.take_over()

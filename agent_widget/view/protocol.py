@@ -31,6 +31,7 @@ CommandName = Literal[
     "edit_waiting",
     "remove_waiting",
     "set_input_policy",
+    "stop_servers",
     "take_over",
     "fork",
     "set_model",

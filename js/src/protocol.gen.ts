@@ -4,7 +4,7 @@ export const PROTOCOL = 1;
 
 export type DecisionWord = "allow_once" | "edit" | "allow_session" | "allow_project" | "deny";
 
-export type CommandName = "send" | "stop" | "retry" | "reset" | "compact" | "decide" | "dismiss" | "edit" | "branch" | "edit_waiting" | "remove_waiting" | "set_input_policy" | "take_over" | "fork" | "set_model" | "set_thinking" | "set_key" | "list_models";
+export type CommandName = "send" | "stop" | "retry" | "reset" | "compact" | "decide" | "dismiss" | "edit" | "branch" | "edit_waiting" | "remove_waiting" | "set_input_policy" | "stop_servers" | "take_over" | "fork" | "set_model" | "set_thinking" | "set_key" | "list_models";
 
 export type Status = "idle" | "streaming" | "error";
 

@@ -383,6 +383,35 @@ async def test_bad_servers_harm_only_themselves(tmp_path: Path) -> None:  # noqa
     assert time.monotonic() - created_s < 2 * WAIT_S
 
 
+async def test_a_server_that_is_still_starting_can_be_given_up(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger"
+    servers = {"hangs": raw("hangs", ledger), "good": good(ledger)}
+    script: list[Step] = [[call("mcp__good__add", {"a": 1, "b": 2})], [text("Three.")]]
+    chat = await create_session(
+        ScriptedModel(script),
+        ask_user=Person(),
+        mcp_servers=servers,
+        agents=(),
+        notebook=False,
+        workspace=None,
+    )
+    try:
+        await until(
+            chat, lambda: any(server.tool_count > 0 for server in chat.view.servers.values())
+        )
+        assert chat.view.servers["hangs"].state == "starting"
+        session = chat.driver.session
+        await chat.call(lambda _session: asyncio.sleep(0, session.context.stop_starting()))
+        hangs = chat.view.servers["hangs"]
+        assert (hangs.state, hangs.message) == ("failed", "It was ended.")
+        assert chat.view.servers["good"].state == "connected"
+        async with asyncio.timeout(4):  # nothing waits for it any more
+            assert (await chat.ask("go")).text == "Three."
+    finally:
+        await chat.close()
+    assert processes_with(str(tmp_path)) == []
+
+
 async def test_a_changed_definition_asks_again(tmp_path: Path) -> None:
     person = Person(lambda _question: "allow_session")
     script: list[Step] = [

@@ -133,6 +133,12 @@ class McpServer:
             self._starting = asyncio.create_task(self._start())
         await asyncio.wait({self._starting})
 
+    def stop_starting(self) -> None:
+        """Wait no more for a server that is starting: it is not there then. Its use starts it."""
+        if self.state == "starting" and self._starting is not None:
+            self._starting.cancel()
+            self._failed("failed", "connect_failed", "It was ended.")
+
     async def aclose(self) -> None:
         """End the connection, and the process with all below it."""
         self._is_closing = True

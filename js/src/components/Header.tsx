@@ -168,6 +168,7 @@ function Alarm({ warning }: { warning: string }): VNode {
 export function Header({ view, reachable }: { view: SessionView; reachable: boolean }): VNode {
   const t = useWords();
   const { name, storage, servers = [] } = view;
+  const tools = useTools();
   const away = servers.filter(({ state }) => state !== "connected");
   const { warning } = view.permission;
   const model = visible(view.model.label);
@@ -200,6 +201,16 @@ export function Header({ view, reachable }: { view: SessionView; reachable: bool
       {reachable && servers.length > 0 && (
         <span class="kept" title={visible(away.map(({ name }) => name).join(", "))}>
           {t("servers", { there: servers.length - away.length, all: servers.length })}
+          {away.some(({ state }) => state === "starting") && (
+            <button
+              type="button"
+              class="quiet-button"
+              aria-label={`${t("cancel")}: MCP`}
+              onClick={() => tools.command("stop_servers")}
+            >
+              {t("cancel")}
+            </button>
+          )}
         </span>
       )}
       {view.usage && view.usage.requests > 0 && <UsageLine usage={view.usage} />}

@@ -47,6 +47,14 @@ test("the header says how many servers are there, and which is not", async () =>
   const sign = m.all(".kept").find((each) => each.textContent!.startsWith("MCP"))!;
   expect(sign.textContent).toBe("MCP 1/2");
   expect(sign.title).toBe("web");
+  expect(sign.querySelector("button")).toBeNull();
+});
+
+test("a server that is starting can be given up", async () => {
+  const web = { ...servers[1]!, state: "starting" as const };
+  const m = await mounted(view([], { servers: [servers[0]!, web] }));
+  await userEvent.click(m.find('[aria-label="Cancel: MCP"]'));
+  expect(m.model.commands("stop_servers")).toHaveLength(1);
 });
 
 test("a form is asked for as one, and no rule is spoken of", async () => {
