@@ -39,7 +39,11 @@ test("a message said at rest can be said differently, as a new branch", async ()
 });
 
 test("images stand over what is said of them, which alone is edited", async () => {
-  const dot = { type: "image", mime: "image/gif", data: "R0lGODlhAQABAAAAACwAAAAAAQABAAA=" } as const;
+  const dot = {
+    type: "image",
+    mime: "image/gif",
+    data: "R0lGODlhAQABAAAAACwAAAAAAQABAAA=",
+  } as const;
   const m = await mounted(view([message("u1", [dot, text("plot it")], "user")]));
   const image = m.find(".msg.user .out-image img");
   expect(image.getAttribute("alt")).toBe("Image");
