@@ -141,7 +141,7 @@ def test_the_page_uses_each_string_and_no_other() -> None:
     source = front_end()
     literals = {*re.findall(r'"([\w.-]+)"', source)}
     made = re.findall(r"\bt(?:\.known)?\(\s*`([^`]+)`", source)
-    families = {re.sub(r"\\\$\\\{.*?\\\}", r"[\\w-]+", re.escape(each)) for each in made}
+    families = {re.sub(r"\\\$\\\{.*?\\\}", r"[\\w.-]+", re.escape(each)) for each in made}
     page = ENGLISH["page"]
     assert [key for key in page if not is_used(key, literals, families)] == []
     named = {*re.findall(r'\bt(?:\.rich)?\(\s*"([^"]+)"', source)}
