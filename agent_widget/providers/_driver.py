@@ -28,7 +28,7 @@ from ._http import (
     timeouts,
     transport_error,
 )
-from ._images import refused_image_digests
+from ._images import image_digests
 from ._parts import sendable
 from ._secret import ApiKey, Credentials, Grant
 from ._sse import MAX_EVENT_BYTES, EventReader, EventTooLarge
@@ -174,7 +174,7 @@ class HttpModel(Generic[Options]):
             if failure is None:
                 return response
             await response.aclose()
-            digests = _refused_images(failure, request)
+            digests = _refused_images(failure, request, self._options.style.refused)
             if not (digests and self._forget_images(digests)):
                 raise failure
 
@@ -249,11 +249,22 @@ class HttpModel(Generic[Options]):
         )
 
 
-def _refused_images(failure: ModelError | None, request: ModelRequest) -> frozenset[str]:
-    """The images to leave out when asking again: those of a request that was refused for them."""
-    if failure is None or failure.status not in (400, 413, 415, 422):
+def _refused_images(
+    failure: ModelError, request: ModelRequest, known: frozenset[str]
+) -> frozenset[str]:
+    """The images to leave out when asking again: those of a request that was refused for them.
+
+    Of one that is too large, those go first that came before the user's last message.
+    """
+    if failure.status == 413:
+        messages = [*request.messages]
+        asked = [at for at, message in enumerate(messages) if message.role == "user"]
+        older = image_digests(messages[: asked[-1]] if asked else ())
+        if older - known:
+            return older
+    elif failure.status not in (400, 415, 422) or "image" not in failure.message.lower():
         return frozenset()
-    return refused_image_digests(failure.message, request.messages)
+    return image_digests(request.messages)
 
 
 async def _news(response: httpx.Response, answer: Answer) -> AsyncGenerator[list[ModelEvent], None]:

@@ -56,10 +56,8 @@ def digest(data: str) -> str:
     return hashlib.blake2b(data.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
-def refused_image_digests(words: str, messages: Iterable[Message]) -> frozenset[str]:
-    """The images of ``messages`` where a server's ``words`` are about images, else none."""
-    if "image" not in words.lower():
-        return frozenset()
+def image_digests(messages: Iterable[Message]) -> frozenset[str]:
+    """All images of ``messages`` that a model may see."""
     messages = (*messages,)
     calls = (call for message in messages for call in message.tool_calls)
     outputs = (output for call in calls for output in (call.output, call.error))

@@ -32,7 +32,7 @@ def prompt_of(text: Any, images: object) -> Any:
     too large or too many.
     """
     given = [*images] if isinstance(images, list | tuple) else [images]
-    if not given:
+    if images is None or not given:
         return text
     if len(given) > MAX_IMAGES:
         advice = "Send them in several messages, or put several plots into one figure."

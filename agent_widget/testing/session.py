@@ -13,6 +13,7 @@ from ..engine.run import RunResult
 from ..store.memory import MemoryStore
 from ..surfaces.assembly import Assembly
 from ..surfaces.driver import Driver
+from ..surfaces.images import prompt_of
 from ..surfaces.run import Run
 from ..view.model import SessionView, UsageView
 from .doubles import ScriptedModel
@@ -51,15 +52,16 @@ class AgentSession:
 
     # --- driving -------------------------------------------------------------------------------
 
-    def send(self, text: str) -> Run:
-        """Say something and return at once."""
-        return self._driver.start(lambda session, context: session.send(text, context))
+    def send(self, text: str, *, images: object = ()) -> Run:
+        """Say something and return at once; ``images`` are those of ``AgentWidget.send``."""
+        said = prompt_of(text, images)
+        return self._driver.start(lambda session, context: session.send(said, context))
 
-    def ask(self, text: str, timeout_s: float = TIMEOUT_S) -> RunResult:
+    def ask(self, text: str, timeout_s: float = TIMEOUT_S, *, images: object = ()) -> RunResult:
         """Say something and wait for the end of the run. Raises ReplayMismatch."""
         __tracebackhide__ = True  # a replay that differs is told where the test asks
         try:
-            result = self.send(text).result(timeout_s)
+            result = self.send(text, images=images).result(timeout_s)
         except ReplayMismatch as mismatch:
             raise mismatch.with_traceback(None) from None
         self.results.append(result)

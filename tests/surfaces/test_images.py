@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from html import unescape
 from io import BytesIO
 from pathlib import Path
@@ -94,6 +94,22 @@ async def test_an_image_that_the_server_refuses_becomes_a_note() -> None:
     assert said == {"role": "user", "content": f"{IMAGE_LEFT_OUT}\nsee"}
 
 
+async def test_where_a_request_is_too_large_older_images_go_first() -> None:
+    too_large = whole(413, {"error": {"message": "Request exceeds the maximum size"}})
+    fine = stream(stream_bytes(LAST["openai-chat"]))
+    async with (
+        serving(fine, too_large, fine, too_large, too_large) as server,
+        await create_session(model_of("openai-chat", server.url), tools=()) as chat,
+    ):
+        assert (await chat.ask("one", images=NOISE)).ok
+        assert (await chat.ask("two", images=DOT)).ok
+        ended = await chat.ask("three")
+    data = [b64encode(file_of(image)) for image in (NOISE, DOT)]
+    seen = [[each in request.body for each in data] for request in server.requests]
+    assert seen == [[True, False], [True, True], [False, True], [False, True], [False, False]]
+    assert (ended.reason, ended.error is None) == ("error", False)
+
+
 async def test_images_of_messages_that_wait_come_with_them(tmp_path: Path) -> None:
     script = ScriptedModel([[text("ok")], [text("more")]])
     options: dict[str, Any] = {"store": JsonlStore(tmp_path), "session_id": "s", "tools": ()}
@@ -160,7 +176,7 @@ def test_what_a_notebook_has_is_an_image(given: object, mime: str) -> None:
         ("https://host/a.png", "Addresses are not fetched"),
         (DOT.convert("CMYK"), "image.convert('RGB')"),
         ({"rows": 3}, "A builtins.dict is no image."),
-        (None, "A builtins.NoneType is no image."),
+        ([None], "A builtins.NoneType is no image."),
     ],
 )
 def test_what_is_no_image_or_too_much_is_refused_with_the_way_out(
