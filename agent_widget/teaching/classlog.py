@@ -80,7 +80,10 @@ class ClassLog(Struct, frozen=True):
             for line in cells
         ]
         return "\n".join(
-            [f"Class {self.class_name} · {len(self)} student{"s" * (len(self) != 1)}", *map(str.rstrip, lines)]
+            [
+                f"Class {self.class_name} · {len(self)} student{'s' * (len(self) != 1)}",
+                *map(str.rstrip, lines),
+            ]
         )
 
     def _repr_html_(self) -> str:
