@@ -204,7 +204,7 @@ export function Header({ view, reachable }: { view: SessionView; reachable: bool
           {away.some(({ state }) => state === "starting") && (
             <button
               type="button"
-              class="quiet-button"
+              class="link"
               aria-label={`${t("cancel")}: MCP`}
               onClick={() => tools.command("stop_servers")}
             >

@@ -227,5 +227,5 @@ test("the summary of earlier messages is one line that opens, and the menu asks 
     message: "Nothing to compact",
   });
   await frames(2);
-  expect(m.find(".refusal").textContent).toBe("Nothing to compact");
+  expect(m.find(".refusal").textContent).toBe("This conversation is too short to be summarised.");
 });
