@@ -81,7 +81,7 @@ def test_a_typed_key_goes_to_the_server_and_is_neither_in_page_nor_notebook_nor_
     model.focus()
     expect(model.locator("option")).to_contain_text(["m-1 at ", "openai:m-2", "API key…"])
     model.select_option(label="API key…")
-    field = chat.root.get_by_label("API key")
+    field = chat.root.get_by_placeholder("API key")
     expect(field).to_be_focused()
     assert field.get_attribute("type") == "password"
     field.fill(KEY)
