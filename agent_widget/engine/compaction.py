@@ -24,6 +24,7 @@ from ..core.events import (
     Event,
     SessionCheckpointed,
     SessionCompacted,
+    notice,
 )
 from ..core.ids import IdSource
 from ..core.journal import Journal, message_ids_in
@@ -148,12 +149,16 @@ class Compactor:
         self._is_making, self._is_aborted = True, False
         try:
             await job.started(CompactionStarted(reason=job.reason))
-            return await self._made(job)
+            result = await self._made(job)
         except BaseException as error:
             await job.ended(_unmade(job.reason, error))
             raise
         finally:
             self._is_making = False
+        if job.reason == "manual":  # its line in the transcript may be far above what is in view
+            text = f"The model reads about {result.tokens_after} tokens now."
+            job.emit(notice("compaction", "compacted", f"Earlier messages were summarised. {text}"))
+        return result
 
     async def _made(self, job: Job) -> CompactionResult:
         plan = self._plan(Journal.of(await self.writer.recorder.records()))
