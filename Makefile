@@ -25,7 +25,7 @@ JS_SOURCES := $(shell find js -name node_modules -prune -o -type f \
 	\( -path 'js/src/*' -o -path 'js/*.mjs' -o -path 'js/*.json' \) -print 2>/dev/null)
 ROOT_ARGS = $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 
-.PHONY: help lab test test-llama lint format bench clean
+.PHONY: help lab ready test test-llama lint format bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -39,12 +39,17 @@ help: ## Show this list
 lab: $(STAMPS)/lab $(BUNDLE) ## Open the quickstart notebook in JupyterLab; no key needed
 	$(PY) -m jupyterlab $(ROOT_ARGS) $(LAB_ARGS) notebooks/01_quickstart.ipynb
 
-# Both halves run, whatever the first one says; pytest is last, so that its summary is.
+ready: $(STAMPS)/dev $(STAMPS)/ipykernel6 $(NPM_STAMP) $(BUNDLE) ## Install and build what lint and test need
+
+# Both halves run, whatever the other one says, and at the same time, as both mostly wait. What the
+# front end's half says comes when it has ended; the summary of pytest is last.
 test: $(STAMPS)/test $(STAMPS)/ipykernel6 $(NPM_STAMP) $(BUNDLE) ## Run every test: Python, notebooks, front end, browser
 	@chromium="$$($(PY) tests/support/chromium.py)" || exit 1; \
 	if [ -n "$$chromium" ]; then export AGENT_WIDGET_CHROMIUM="$$chromium"; fi; \
-	$(NPM) run test; js=$$?; \
+	log="$$(mktemp)"; trap 'rm -f "$$log"' EXIT; \
+	{ $(NPM) run test >"$$log" 2>&1; js=$$?; cat "$$log"; exit $$js; } & \
 	$(PY) -m pytest -n $(JOBS) --no-loadscope-reorder $(PYTEST_ARGS); py=$$?; \
+	wait $$!; js=$$?; \
 	if [ $$js != 0 ]; then echo 'make test: the tests of the front end failed, see above' >&2; fi; \
 	[ $$js = 0 ] && [ $$py = 0 ]
 

@@ -101,7 +101,7 @@ def _user(text: str, images: Iterable[Image] = ()) -> Item:
 
 
 def _image(image: Image) -> Item:
-    return {"type": "input_image", "image_url": image.url}
+    return {"type": "input_image", "image_url": image.url, "detail": "auto"}
 
 
 def _reasoning(block: Mapping[str, Any]) -> list[Item]:

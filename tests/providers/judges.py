@@ -310,6 +310,8 @@ def _responses_content(content: Any) -> Found:
             head, _, data = part.get("image_url", "").partition(";base64,")
             if head.removeprefix("data:") not in IMAGES or not _is_whole_png(data):
                 yield "image that is damaged"
+            if part.get("detail") not in ("low", "high", "auto", "original"):
+                yield "image without detail"
         else:
             yield f"content {part.get('type')}"
 
