@@ -70,9 +70,9 @@ def run_in_group(
     except (OSError, ValueError) as error:
         raise ToolFailure(f"{command[0]} could not be started: {error}") from None
     group = ProcessGroup(process)
-    reader = _Reader(process, on_output)
+    atexit.register(group.kill)  # a kernel that shuts down leaves nothing behind
+    reader = _Reader(process, on_output)  # whoever hears of the process may end this program
     try:
-        atexit.register(group.kill)  # a kernel that shuts down leaves nothing behind
         reason = _awaited(process, timeout_s, cancelled)
         if reason == "exited":
             patience = time.monotonic() + min(GRACE_S, timeout_s)
