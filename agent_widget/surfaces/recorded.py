@@ -23,6 +23,7 @@ from ..view.timeline import Timeline, timeline_of, timeline_of_events
 
 DATABASE: Final = b"SQLite format 3"
 SESSION_LINE: Final = b'{"agent_widget_session":'
+RECORDING_LINE: Final = b'{"agent_widget_recording":'
 LOAD_TIMEOUT_S: Final = 30.0
 
 
@@ -59,12 +60,17 @@ def session_file(path: Path) -> Path | None:
 def timeline_in_file(path: Path) -> Timeline:
     """The timeline of a stored session (JSON Lines) or of events as JSON Lines.
 
-    Raises SessionError ``session_store_corrupted``, and InvalidOptions naming the line that is
-    neither.
+    Raises SessionError ``session_store_corrupted``, and InvalidOptions for a recording and naming
+    the line that is neither.
     """
     content = path.read_bytes()
     if content.startswith(SESSION_LINE):
         return timeline_of(read_log(content, path.name).records())
+    if content.startswith(RECORDING_LINE):
+        raise InvalidOptions(
+            f"{path.name} is a recording of model calls, which tells no states.",
+            advice="Replay it in a chat and explore that: AgentWidget(model=replay(file)).",
+        )
     events: list[Event] = []
     for number, line in enumerate(content.split(b"\n"), start=1):
         try:
