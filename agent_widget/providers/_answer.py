@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
@@ -23,6 +24,8 @@ from .base import (
     Usage,
 )
 
+_log: Final = logging.getLogger(__name__)
+
 MAX_ANSWER_CHARS: Final = 8 * 1024 * 1024
 """Text, reasoning and arguments of one answer together."""
 MAX_PARTS: Final = 1_000
@@ -42,6 +45,26 @@ class ReportedError(Exception):
 
 class AnswerTooLong(Exception):
     """An answer of more than ``MAX_ANSWER_CHARS`` or ``MAX_PARTS``."""
+
+
+class Tally:
+    """How many pieces of an answer could be read, and how many could not."""
+
+    def __init__(self) -> None:
+        self._readable = 0
+        self._unreadable = 0
+
+    @property
+    def is_unreadable(self) -> bool:
+        """True when data came and none of it could be read."""
+        return self._unreadable > 0 and self._readable == 0
+
+    def _skipped(self, event: ServerEvent, piece: str) -> list[ModelEvent]:
+        """What an ``event`` adds that is no ``piece``: nothing. The first one is logged."""
+        self._unreadable += 1
+        if self._unreadable == 1:
+            _log.debug("Skipped %d bytes of the stream: no %s.", len(event.data), piece)
+        return []
 
 
 class Answer(Protocol):

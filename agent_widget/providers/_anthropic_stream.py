@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -10,13 +9,11 @@ import msgspec
 from msgspec import Struct
 
 from ..core.usagereport import UsageReport, read_report
-from ._answer import AnswerParts, ReportedError, list_in, loose_json, object_in, text_in
+from ._answer import AnswerParts, ReportedError, Tally, list_in, loose_json, object_in, text_in
 from ._calls import read_arguments
 from ._parts import json_text
 from ._sse import ServerEvent
 from .base import ModelEvent, ServerCall, StopReason
-
-_log: Final = logging.getLogger(__name__)
 
 _OPAQUE: Final = ("thinking", "redacted_thinking")
 
@@ -49,37 +46,28 @@ class _Block(Struct):
     cited: dict[str, str] = {}
 
 
-class AnthropicAnswer:
+class AnthropicAnswer(Tally):
     """One answer as it arrives (see ``_answer.Answer``)."""
 
     def __init__(self, maker: str = "") -> None:
+        super().__init__()
         self.is_done = False
         self._parts = AnswerParts(maker)
         self._open: dict[int, _Block] = {}
         self._served: dict[str, ServerCall] = {}
         self._reason: str | None = None
         self._report = UsageReport()
-        self._readable = 0
-        self._unreadable = 0
 
     @property
     def is_over(self) -> bool:
         """True when the server said that the answer is whole."""
         return self.is_done or self._reason is not None
 
-    @property
-    def is_unreadable(self) -> bool:
-        """True when data came and none of it could be read."""
-        return self._unreadable > 0 and self._readable == 0
-
     def read(self, event: ServerEvent) -> list[ModelEvent]:
         """What ``event`` adds to the answer. Raises ReportedError and AnswerTooLong."""
         data = parse_event(event)
         if data is None:
-            self._unreadable += 1
-            if self._unreadable == 1:
-                _log.debug("Skipped %d bytes of the stream: no event.", len(event.data))
-            return []
+            return self._skipped(event, "event")
         self._readable += 1
         self._take(data["type"], data, len(event.data))
         return self._parts.taken()

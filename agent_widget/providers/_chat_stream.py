@@ -7,7 +7,6 @@ whole completions where a stream was asked for.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -16,14 +15,13 @@ import msgspec
 from msgspec import Struct
 
 from ..core.usagereport import UsageReport, read_report
-from ._answer import RUNS_CALLS, AnswerParts, ReportedError, loose_json, text_in
+from ._answer import RUNS_CALLS, AnswerParts, ReportedError, Tally, loose_json, text_in
 from ._chat_request import DETAILS, EXTRA
 from ._sse import ServerEvent
 from .base import ModelEvent, ServerCall, StopReason
 
 DONE: Final = b"[DONE]"
 
-_log: Final = logging.getLogger(__name__)
 _GROWING: Final = ("text", "summary", "data")
 """What comes in pieces of a block of reasoning."""
 _DATA_URL: Final = re.compile(r"data:(image/[a-z.+-]+);base64,(.+)", re.DOTALL)
@@ -91,10 +89,11 @@ def _read_loosely(data: bytes) -> Chunk | None:
         return None
 
 
-class ChatAnswer:
+class ChatAnswer(Tally):
     """One answer as it arrives (see ``_answer.Answer``)."""
 
     def __init__(self, maker: str = "") -> None:
+        super().__init__()
         self.is_done = False
         self._parts = AnswerParts(maker, separates=False)
         self._reason: str | None = None
@@ -104,18 +103,11 @@ class ChatAnswer:
         self._extras: dict[int, Any] = {}
         self._cited: dict[str, str] = {}
         self._images = 0
-        self._readable = 0
-        self._unreadable = 0
 
     @property
     def is_over(self) -> bool:
         """True when the server said that the answer is whole."""
         return self.is_done or self._reason is not None
-
-    @property
-    def is_unreadable(self) -> bool:
-        """True when data came and none of it could be read."""
-        return self._unreadable > 0 and self._readable == 0
 
     def read(self, event: ServerEvent) -> list[ModelEvent]:
         """What ``event`` adds to the answer. Raises ReportedError and AnswerTooLong."""
@@ -124,10 +116,7 @@ class ChatAnswer:
             return []
         chunk = parse_event(event)
         if chunk is None:
-            self._unreadable += 1
-            if self._unreadable == 1:
-                _log.debug("Skipped %d bytes of the stream: no chunk.", len(event.data))
-            return []
+            return self._skipped(event, "chunk")
         self._readable += 1
         self._count(chunk)
         for choice in chunk.choices or ():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -13,6 +12,7 @@ from ._answer import (
     RUNS_CALLS,
     AnswerParts,
     ReportedError,
+    Tally,
     list_in,
     loose_json,
     object_in,
@@ -25,7 +25,6 @@ from .base import ModelEvent, ServerCall, StopReason
 DONE: Final = b"[DONE]"
 ENDS: Final = frozenset({"response.completed", "response.incomplete", "response.cancelled"})
 
-_log: Final = logging.getLogger(__name__)
 _THINKS: Final = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _MIMES: Final = {"png": "image/png", "webp": "image/webp", "jpeg": "image/jpeg", "gif": "image/gif"}
 _INDEX_BYTES: Final = 100
@@ -54,10 +53,11 @@ def parse_event(event: ServerEvent) -> Mapping[str, Any] | None:
     return data if data.get("type") == kind else {**data, "type": kind}
 
 
-class ResponsesAnswer:
+class ResponsesAnswer(Tally):
     """One answer as it arrives (see ``_answer.Answer``)."""
 
     def __init__(self, maker: str = "") -> None:
+        super().__init__()
         self._parts = AnswerParts(maker)
         self._parts.calls.marks_whole = True
         self._end: Mapping[str, Any] | None = None
@@ -66,8 +66,6 @@ class ResponsesAnswer:
         self._texts: set[int] = set()
         self._finished: set[int] = set()
         self._thought = False
-        self._readable = 0
-        self._unreadable = 0
 
     @property
     def is_done(self) -> bool:
@@ -78,21 +76,13 @@ class ResponsesAnswer:
         """True when the server said that the answer is whole, or why it is not."""
         return self._end is not None
 
-    @property
-    def is_unreadable(self) -> bool:
-        """True when data came and none of it could be read."""
-        return self._unreadable > 0 and self._readable == 0
-
     def read(self, event: ServerEvent) -> list[ModelEvent]:
         """What ``event`` adds to the answer. Raises ReportedError and AnswerTooLong."""
         if event.data == DONE or self._end is not None:
             return []
         data = parse_event(event)
         if data is None:
-            self._unreadable += 1
-            if self._unreadable == 1:
-                _log.debug("Skipped %d bytes of the stream: no event.", len(event.data))
-            return []
+            return self._skipped(event, "event")
         self._readable += 1
         self._take(data["type"], data, len(event.data))
         return self._parts.taken()
