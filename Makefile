@@ -42,7 +42,7 @@ lab: $(STAMPS)/lab $(BUNDLE) ## Open the quickstart notebook in JupyterLab; no k
 ready: $(STAMPS)/dev $(STAMPS)/ipykernel6 $(NPM_STAMP) $(BUNDLE) ## Install and build what lint and test need
 
 # Both halves run, whatever the other one says, and at the same time, as both mostly wait. What the
-# front end's half says comes when it has ended; the summary of pytest is last.
+# front end's half says comes when it has ended, and once more at the end if it failed.
 test: $(STAMPS)/test $(STAMPS)/ipykernel6 $(NPM_STAMP) $(BUNDLE) ## Run every test: Python, notebooks, front end, browser
 	@chromium="$$($(PY) tests/support/chromium.py)" || exit 1; \
 	if [ -n "$$chromium" ]; then export AGENT_WIDGET_CHROMIUM="$$chromium"; fi; \
@@ -50,7 +50,7 @@ test: $(STAMPS)/test $(STAMPS)/ipykernel6 $(NPM_STAMP) $(BUNDLE) ## Run every te
 	{ $(NPM) run test >"$$log" 2>&1; js=$$?; cat "$$log"; exit $$js; } & \
 	$(PY) -m pytest -n $(JOBS) --no-loadscope-reorder $(PYTEST_ARGS); py=$$?; \
 	wait $$!; js=$$?; \
-	if [ $$js != 0 ]; then echo 'make test: the tests of the front end failed, see above' >&2; fi; \
+	if [ $$js != 0 ]; then tail -n 60 "$$log" >&2; echo 'make test: the tests of the front end failed' >&2; fi; \
 	[ $$js = 0 ] && [ $$py = 0 ]
 
 # LLAMA_URL=http://localhost:8080/v1 of a server that is running, or LLAMA_MODEL=some.gguf to run

@@ -14,12 +14,20 @@ const launchOptions = { args: ["--no-sandbox"], ...(executablePath ? { executabl
 
 const jsx = { jsx: { runtime: "automatic", importSource: "preact" } };
 
+// What takes a moment on an idle machine may take many times that where everything is tested at once.
+const PATIENCE_MS = 20_000;
+
 export default defineConfig({
   test: {
     projects: [
       {
         oxc: jsx,
-        test: { name: "unit", include: ["tests/unit/**/*.test.ts"], environment: "node" },
+        test: {
+          name: "unit",
+          testTimeout: 3 * PATIENCE_MS,
+          include: ["tests/unit/**/*.test.ts"],
+          environment: "node",
+        },
       },
       {
         oxc: jsx,
@@ -28,6 +36,8 @@ export default defineConfig({
         },
         test: {
           name: "browser",
+          testTimeout: 3 * PATIENCE_MS,
+          expect: { poll: { timeout: PATIENCE_MS } },
           include: ["tests/browser/**/*.test.{ts,tsx}"],
           browser: {
             enabled: true,

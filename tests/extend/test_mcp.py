@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -309,7 +308,7 @@ CALLED: Final = (
 NEVER_THERE: Final = ("hangs", "exits", "endless", "version", "listless", "absent")
 
 
-async def test_bad_servers_harm_only_themselves(tmp_path: Path) -> None:  # noqa: PLR0915
+async def test_bad_servers_harm_only_themselves(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger"
     modes = (*CALLED, *NEVER_THERE)
     limits = {"hangs": 2, "listless": 2}
@@ -334,7 +333,6 @@ async def test_bad_servers_harm_only_themselves(tmp_path: Path) -> None:  # noqa
         [text("Dead again.")],
     ]
     person = Person()
-    created_s = time.monotonic()
     async with chatting(script, servers, person) as chat:
         states = {name: server.state for name, server in chat.view.servers.items()}
         assert states == {
@@ -380,7 +378,6 @@ async def test_bad_servers_harm_only_themselves(tmp_path: Path) -> None:  # noqa
         assert lines.count(f"{mode} call work") == 1
     assert lines.count("mute cancelled") == 1
     assert processes_with(str(ledger)) == []
-    assert time.monotonic() - created_s < 2 * WAIT_S
 
 
 async def test_a_server_that_is_still_starting_can_be_given_up(tmp_path: Path) -> None:

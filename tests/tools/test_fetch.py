@@ -5,7 +5,6 @@ import contextlib
 import gzip
 import ipaddress
 import threading
-import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -338,11 +337,9 @@ async def test_a_slow_server_is_given_up_in_time(site: Site) -> None:
 async def test_stop_ends_a_call_that_waits_for_its_server(site: Site) -> None:
     call = asyncio.create_task(Call(fetch_tool(allow_private=True)).run(url=f"{site.url}/waits"))
     await asyncio.to_thread(site.reached.wait)
-    started = time.monotonic()
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert time.monotonic() - started < 1
 
 
 # Pages ----------------------------------------------------------------------------------------
@@ -369,8 +366,6 @@ def test_a_page_reads_as_its_text(html: str, text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["<!--", "<a ", "<![CDATA[", "</", '<a href="', "<?"])
 def test_a_page_that_is_made_to_take_for_ever_is_cut_and_says_so(piece: str) -> None:
-    started = time.monotonic()
     text = page_text("<p>start</p>" + piece * 200_000, "http://h/", limit_s=0.2)
     assert text.startswith("start")
     assert text.endswith("[The rest of the page is too broken to be read.]")
-    assert time.monotonic() - started < 10

@@ -7,7 +7,6 @@ import decimal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
@@ -320,18 +319,16 @@ async def test_a_cancelled_call_returns_at_once_though_its_thread_goes_on() -> N
     @tool
     def stubborn() -> None:
         inside.set()
-        end.wait(20)
+        end.wait(600)
         print("late")
         ended.set()
 
     call = Call(stubborn)
     task = asyncio.create_task(call.run())
     await asyncio.to_thread(inside.wait, 10)
-    begun = time.monotonic()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - begun < 5
     assert call.context.cancelled.is_set()
     end.set()
     assert await asyncio.to_thread(ended.wait, 10)

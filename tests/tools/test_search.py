@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from pathlib import Path
 from typing import Any
 
@@ -141,12 +140,10 @@ async def test_stop_kills_the_process_of_a_pattern(
     monkeypatch.setattr(search_module, "_started", noted)
     call = asyncio.create_task(Call(search_tool(Workspace(tmp_path))).run(pattern=HANGS))
     process = await started.get()
-    stopped_at = time.monotonic()
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
     await asyncio.to_thread(process.wait)
-    assert time.monotonic() - stopped_at < 3
 
 
 async def test_without_python_literal_search_is_the_way_out(

@@ -1,4 +1,4 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import entry from "../../src/explorer/widget";
 import { TestModel } from "../support/model";
 
@@ -18,5 +18,5 @@ test("an answer of the kernel that comes before the first drawing has settled is
   widget.render({ model, el });
   model.deliver({ kind: "welcome" });
   const source = (): string => el.shadowRoot!.querySelector(".source")!.textContent!;
-  await vi.waitFor(() => expect(source()).toBe("live"));
+  await expect.poll(source).toBe("live");
 });

@@ -1,7 +1,12 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { userEvent } from "vitest/browser";
+import { ARMING_MS } from "../../src/components/QuestionForms";
 import { STREAMING, view } from "../support/model";
 import { area, armed, asking, frame, frames, mounted } from "../support/mounted";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 test("focus in an empty composer moves to Deny; Tab reaches all answers; the answer brings it back", async () => {
   const m = await mounted(view([], STREAMING));
@@ -50,19 +55,33 @@ test("focus elsewhere on the page is not taken", async () => {
 });
 
 test("a question cannot be answered in its first moment, and only once", async () => {
-  const m = await mounted(asking());
+  const m = await mounted(view([], STREAMING));
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  m.model.deliver(m.model.snapshotMessage(asking(), 5));
+  const drawn = async (): Promise<void> => {
+    for (let i = 0; i < 3; i++) {
+      vi.advanceTimersByTime(1);
+      await frame();
+    }
+  };
+  await drawn();
   const allow = m.find('[data-decision="allow_once"]');
-  expect(allow.getAttribute("aria-disabled")).toBe("true");
-  allow.click();
-  await frame();
-  expect(m.model.commands("decide")).toHaveLength(0);
-  await armed(m.root);
+  for (const waitedMs of [0, ARMING_MS - 20]) {
+    vi.advanceTimersByTime(waitedMs);
+    await drawn();
+    expect(allow.getAttribute("aria-disabled")).toBe("true");
+    allow.click();
+    await drawn();
+    expect(m.model.commands("decide")).toHaveLength(0);
+  }
+  vi.advanceTimersByTime(20);
+  await drawn();
   allow.click();
   allow.click();
   m.find('[data-form="rules"]').click();
-  await frame();
+  await drawn();
   m.find('[data-form="rules"]').click();
-  await frame();
+  await drawn();
   expect(m.all(".rules-form")).toHaveLength(0);
   expect(m.model.commands("decide")).toHaveLength(1);
 });

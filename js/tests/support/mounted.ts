@@ -6,8 +6,11 @@ import type { SessionExports } from "../../src/session";
 import createWidget from "../../src/widget";
 import { message, STREAMING, TestModel, text, tool, view } from "./model";
 
+// The real one, also while a test has the clock in its hands.
+const later = globalThis.setTimeout;
+
 export const frame = (): Promise<void> =>
-  new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+  new Promise((resolve) => requestAnimationFrame(() => later(resolve)));
 
 export async function frames(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await frame();

@@ -182,7 +182,7 @@ class Kit:
         CPython holds back one that comes between the last bytecode and a call that sleeps.
         """
         self.ready()
-        for _ in range(300):
+        for _ in range(6000):
             time.sleep(0.1)
 
     def sleeper(self, interrupted: Callable[[Future[Any]], object]) -> Future[Any]:
@@ -191,7 +191,7 @@ class Kit:
 
         def sleep() -> str:
             started.set()
-            time.sleep(30)
+            time.sleep(600)
             return "slept"
 
         future = self.submit_aside(sleep)
@@ -206,9 +206,9 @@ class Kit:
             await asyncio.sleep(0)
             started.set()
             if blocks:
-                time.sleep(30)  # noqa: ASYNC251 - what a tool may do
+                time.sleep(600)  # noqa: ASYNC251 - what a tool may do
             else:
-                await asyncio.sleep(30)
+                await asyncio.sleep(600)
             return "slept"
 
         future = self.main.submit_coroutine(sleep)

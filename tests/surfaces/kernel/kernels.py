@@ -20,10 +20,9 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
 REPOSITORY = Path(__file__).parents[3]
-DEADLINE_S = 20.0
-PROMPT_S = 5.0
-"""What takes 0.4 s on an idle machine takes less than this on a loaded one, and 10 s or more
-when it is broken."""
+DEADLINE_S = 60.0
+"""What takes 0.4 s on an idle machine takes less than this on a loaded one, and ten minutes when
+it is broken."""
 OWN = version("ipykernel")
 # 6.17.1 is what Colab pins; 7.1 and 7.3 route comms differently, and 7.4 differently again.
 WITHOUT_SUBSHELLS = ["6.17.1", "6.31.0"]
@@ -180,11 +179,9 @@ class RealKernel:
         assert reply["content"]["status"] == "ok"
         return str(reply["content"]["subshell_id"])
 
-    def interrupt(self) -> float:
-        """The kernel's own interrupt, as the host's Stop button sends it; when that was."""
-        at = time.monotonic()
+    def interrupt(self) -> None:
+        """The kernel's own interrupt, as the host's Stop button sends it."""
         self.manager.interrupt_kernel()
-        return at
 
     def tell(self, **wanted: Any) -> dict[str, Any]:
         """What the kit has told with those values."""

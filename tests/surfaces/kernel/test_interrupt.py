@@ -121,7 +121,7 @@ def test_an_interrupt_of_the_outer_code_reaches_it_through_the_inner(beneath: li
 
     def interrupt_outer() -> None:
         outer.interrupt()
-        time.sleep(10)
+        time.sleep(600)
 
     def nested() -> None:
         try:
@@ -142,10 +142,8 @@ def test_an_interrupt_just_before_a_call_that_sleeps_ends_the_sleep(beneath: lis
         scope = InterruptScope()
         about_to_sleep = threading.Event()
         threading.Thread(target=interrupt_after, args=(scope, about_to_sleep)).start()
-        began = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             scope.call(functools.partial(sleep_after, about_to_sleep))
-        assert time.monotonic() - began < 10
     assert beneath == []
 
 
@@ -156,4 +154,4 @@ def interrupt_after(scope: InterruptScope, event: threading.Event) -> None:
 
 def sleep_after(event: threading.Event) -> None:
     event.set()
-    time.sleep(30)
+    time.sleep(600)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
-from tests.surfaces.kernel.kernels import PROMPT_S, RealKernel
+from tests.surfaces.kernel.kernels import RealKernel
 
 WAITS = {"await run": "await kit.awaited({0})", "run.result()": "kit.wait({0})"}
 
@@ -72,17 +71,13 @@ def test_stop_interrupts_a_sleeping_job_of_a_waiting_cell(healthy: RealKernel, w
     body = WAITS[wait].format("kit.sleeper(kit.main.interrupt)")
     code = f"try: {body}\nexcept Cancelled: print('stopped', kit.stopped)"
     healthy.run("kit.stopped = 0")
-    began = time.monotonic()
     assert healthy.run(code) == "stopped 0\n"
-    assert time.monotonic() - began < PROMPT_S
 
 
 def test_stop_interrupts_a_sleeping_job_of_an_idle_kernel(healthy: RealKernel) -> None:
     name = healthy.name()
-    began = time.monotonic()
     healthy.run(f"kit.report({name!r}, kit.sleeper(kit.main.interrupt))")
     assert healthy.tell(job=name)["outcome"] == "Cancelled"
-    assert time.monotonic() - began < PROMPT_S
 
 
 def test_the_kernels_own_interrupt_ends_a_job_of_an_idle_kernel_and_not_the_kernel(
@@ -91,9 +86,8 @@ def test_the_kernels_own_interrupt_ends_a_job_of_an_idle_kernel_and_not_the_kern
     name = healthy.name()
     cell = healthy.begin(f"kit.report({name!r}, kit.main.submit(kit.naps))")
     healthy.until(lambda: "ready" in cell.text)
-    at = healthy.interrupt()
+    healthy.interrupt()
     assert healthy.tell(job=name)["outcome"] == "Cancelled"
-    assert time.monotonic() - at < PROMPT_S
 
 
 def test_a_dropped_job_never_runs(kernel: RealKernel) -> None:
@@ -149,10 +143,8 @@ def test_a_coroutine_runs_as_a_task_of_the_kernels_loop(kernel: RealKernel) -> N
 @pytest.mark.parametrize("blocks", [False, True], ids=["awaits", "computes"])
 def test_stop_ends_a_coroutine(healthy: RealKernel, blocks: bool) -> None:
     name = healthy.name()
-    began = time.monotonic()
     healthy.run(f"kit.report({name!r}, kit.coroutine_sleeper(blocks={blocks}))")
     assert healthy.tell(job=name)["outcome"] == "Cancelled"
-    assert time.monotonic() - began < PROMPT_S
 
 
 def test_a_coroutine_is_refused_while_a_cell_blocks_the_loop(kernel: RealKernel) -> None:
