@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, context, transform } from "esbuild";
 import { minify } from "terser";
+import { shortProperties, trimmedMarked, trimmedPurifier, withShortProperties } from "./trim.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const folder = resolve(here, "../agent_widget/static");
@@ -13,36 +14,18 @@ const WIDGETS = [
 ];
 const mode = process.argv[2];
 
-// marked exports its parser and, in the same module, a convenience layer with state of its own that no
-// bundler can drop. Only the parser is used here.
-const markedParserOnly = {
-  name: "marked-parser-only",
+const trimmedLibraries = {
+  name: "trimmed-libraries",
   setup(build) {
-    build.onLoad({ filter: /marked\.esm\.js$/ }, ({ path }) => {
-      const source = readFileSync(path, "utf8");
-      const used = ["Lexer", "Parser", "Renderer"];
-      const layer =
-        /var (\w+)=new \w+;function \w+\(\w+,\w+\)\{return \1\.parse[\s\S]*?export\{([^}]*)\}/;
-      const found = layer.exec(source);
-      const exported = found?.[2]
-        .split(",")
-        .filter((entry) => used.includes(entry.split(" as ")[1]));
-      if (exported?.length !== used.length) {
-        throw new Error(
-          "this version of marked is laid out differently: adapt or drop this plugin",
-        );
-      }
-      // What src/markdown/render.ts gives every lexer and parser: the branches for other options go.
-      const fixed = source.replace(
-        /this\.options\.(pedantic|gfm|breaks|silent|extensions|hooks)\b/g,
-        (_whole, option) => ({ gfm: "!0", extensions: "null", hooks: "null" })[option] ?? "!1",
-      );
-      return { contents: fixed.replace(layer, () => `export{${exported.join(",")}}`) };
-    });
+    const trim = (filter, trimmed) =>
+      build.onLoad({ filter }, ({ path }) => ({ contents: trimmed(readFileSync(path, "utf8")) }));
+    trim(/marked\.esm\.js$/, trimmedMarked);
+    trim(/purify\.es\.mjs$/, trimmedPurifier);
   },
 };
 
 // `x.css?inline` is the minified style sheet as text, as it is in Vite.
+const short = shortProperties(resolve(here, "src/styles"));
 const minifiedCss = {
   name: "minified-css",
   setup(build) {
@@ -51,7 +34,7 @@ const minifiedCss = {
     }));
     build.onLoad({ filter: /\.css$/ }, async ({ path }) => {
       const { code } = await transform(readFileSync(path, "utf8"), { loader: "css", minify: true });
-      return { contents: code.trim(), loader: "text" };
+      return { contents: withShortProperties(code.trim(), short), loader: "text" };
     });
   },
 };
@@ -61,10 +44,13 @@ const shared = {
   bundle: true,
   format: "esm",
   target: "es2022",
-  jsx: "automatic",
-  jsxImportSource: "preact",
+  // Instead of tsconfig.json, whose `jsx` would have the last word.
+  tsconfigRaw: {
+    compilerOptions: { jsx: "react", jsxFactory: "jsx", jsxFragmentFactory: "jsxFragment" },
+  },
+  inject: [resolve(here, "jsx.mjs")],
   charset: "utf8",
-  plugins: [markedParserOnly, minifiedCss],
+  plugins: [trimmedLibraries, minifiedCss],
   legalComments: "none",
   logLevel: "warning",
 };
@@ -95,8 +81,11 @@ if (mode === "--watch") {
     const { code } = await minify(bundle.outputFiles[0].text, {
       ecma: 2020,
       module: true,
-      compress: { passes: 3, unsafe_arrows: true },
+      compress: { passes: 3, unsafe_arrows: true, hoist_funs: true },
     });
+    const left = [...short.keys()].find((property) => code.includes(`"${property}"`));
+    if (left)
+      throw new Error(`code names ${left}, which has another name in the built style sheet`);
     const size = Buffer.byteLength(code);
     writeFileSync(resolve(folder, name), code);
     console.log(`${name}: ${size} bytes of at most ${limitBytes}`);
