@@ -1,7 +1,7 @@
 import { Fragment, type VNode } from "preact";
 import { useContext, useState } from "preact/hooks";
 import { memo } from "../memo";
-import type { Block, ToolPart, ToolState } from "../protocol";
+import type { AgentView, Block, ToolPart, ToolState } from "../protocol";
 import { plainText } from "../text/ansi";
 import { visible } from "../text/escapes";
 import { LiveContext, useTools, useWords } from "../ui-state";
@@ -83,15 +83,24 @@ const isToldBy = (output: Block[] | null, message: string): boolean =>
 export const untold = ({ error, output, stop }: ToolPart): string =>
   !error || (stop && output) || isToldBy(output, error.message) ? "" : error.message;
 
+/** Whether the last message of the agent in the card ends with that very text. */
+const isSaidBy = (agent: AgentView | null, block: Block): boolean => {
+  const last = agent?.messages.at(-1)?.parts.at(-1);
+  return last?.type === "text" && block.type === "text" && last.text.trim() === block.text.trim();
+};
+
 function Body({ part }: { part: ToolPart }): VNode {
   const t = useWords();
   return (
     <div class="card-body">
       {part.agent ? <AgentRun agent={part.agent} prompt={part.prompt} /> : <Call part={part} />}
       {part.live !== null && part.state === "running" && <LiveOutput text={part.live} />}
-      {part.output?.map((block, index) => (
-        <Output key={index} block={block} alt={t("output.of", { tool: visible(part.name) })} />
-      ))}
+      {part.output?.map(
+        (block, index) =>
+          isSaidBy(part.agent, block) || (
+            <Output key={index} block={block} alt={t("output.of", { tool: visible(part.name) })} />
+          ),
+      )}
       {untold(part) && <TextOutput text={untold(part)} />}
     </div>
   );

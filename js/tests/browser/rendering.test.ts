@@ -120,6 +120,19 @@ test("a card stays as the person left it while it changes and when it is shown a
   expect(m.all(".card-body")).toHaveLength(0);
 });
 
+test("what an agent said last stands once in its card, and what else it gives back stays", async () => {
+  const said = (output: string) =>
+    tool({
+      state: "done",
+      agent: { name: "critic", status: "idle", messages: [message("n", [text("Too **short**.")])] },
+      output: [{ type: "text", text: output }],
+    });
+  const shown = async (output: string): Promise<string> =>
+    (await mounted(view([message("a", [said(output)])]))).find(".card-body").textContent!;
+  expect((await shown("Too **short**.")).match(/short/g)).toHaveLength(1);
+  expect((await shown("Too long.")).match(/Too (short|long)\./g)).toHaveLength(2);
+});
+
 test("terminal output keeps colours and shows no other sequence; long output folds", async () => {
   const output = `\x1b[31mred\x1b[0m \x1b]8;;javascript:P=1\x07click\x1b]8;;\x07 a\u202Eb\n${"line\n".repeat(300)}`;
   const m = await mounted(
