@@ -20,6 +20,7 @@ interface ChoiceProps {
 function Choice({ name, value, values, text, choose, onFocus }: ChoiceProps): VNode {
   return (
     <select
+      dir="auto"
       aria-label={name}
       value={value}
       onFocus={onFocus}

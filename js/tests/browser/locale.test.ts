@@ -29,6 +29,7 @@ test("in Arabic lines begin at the right, all is translated, code and tools stay
   const frame = m.find(".aw");
   expect([frame.dir, frame.lang, getComputedStyle(frame).direction]).toEqual(["rtl", "ar", "rtl"]);
   expect(m.find(".question h2").textContent).toBe("هل تسمح بتشغيل run_python؟");
+  expect(getComputedStyle(m.find(`[aria-label="${ar.page.model}"]`)).direction).toBe("ltr");
   expect(m.find(".stop").textContent).toBe("إيقاف");
   expect(m.find(".send").getAttribute("aria-label")).toBe("إرسال");
   expect(m.find("[data-decision=deny]").textContent).toBe("رفض");
