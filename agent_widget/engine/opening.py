@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 from ..core.errors import SessionError
 from ..core.events import (
@@ -16,13 +15,11 @@ from ..core.events import (
 )
 from ..core.journal import Journal
 from ..core.records import FORMAT_VERSION
-from ..store.base import Owner, SessionInUse
+from ..store.base import FROM_A_VIEW, Owner, SessionInUse
 from ..store.owner import this_process
 from .hooks import Hooks
 from .permissions import Permissions
 from .recovery import Resumption, recovered
-
-READ_ONLY: Final = "Close it there and take it over, or go on with a fork."
 
 
 class Opening:
@@ -51,7 +48,7 @@ class Opening:
         try:
             records = await recorder.open(owner or this_process())
         except SessionInUse as in_use:
-            records = await recorder.open_read_only(f"{in_use.message} {READ_ONLY}")
+            records = await recorder.open_read_only(f"{in_use.message} {FROM_A_VIEW}")
         if records:
             await self._resumption.go_on(Journal.of(records), self.cwd)
         else:
@@ -84,7 +81,10 @@ class Opening:
                 f"{recorder.waiting_count} records of this view were never stored.",
                 advice="Fork it: a fork has them.",
             )
-        records = await recorder.take_over(owner or this_process())
+        try:
+            records = await recorder.take_over(owner or this_process())
+        except SessionInUse as in_use:
+            raise SessionInUse(writer.session_id, in_use.owner, read=True) from None
         journal = Journal.of(records)
         moved = TreeNavigated(new_leaf_id=journal.leaf, old_leaf_id=None)
         writer.emit(moved, recovered(journal, writer.session_id)[0])

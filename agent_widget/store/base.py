@@ -81,12 +81,16 @@ class StoreError(SessionError):
     """A store could not do what it was asked for; nothing was changed."""
 
 
-class SessionInUse(StoreError):
-    """Another living owner holds the session."""
+FROM_A_VIEW: Final = "Close it there and take it over, or go on with a fork."
+"""The ways out for somebody who can read the session that another one holds."""
 
-    def __init__(self, session_id: str, owner: Owner) -> None:
+
+class SessionInUse(StoreError):
+    """Another living owner holds the session, which can be ``read`` already where that is told."""
+
+    def __init__(self, session_id: str, owner: Owner, *, read: bool = False) -> None:
         message = f"The session {session_id} is in use by {owner}."
-        advice = "Close it there, open it read-only, or fork it."
+        advice = FROM_A_VIEW if read else "Close it there, open it read-only, or fork it."
         super().__init__("session_in_use", message, advice=advice)
         self.owner = owner
 

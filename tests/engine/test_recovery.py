@@ -396,8 +396,9 @@ async def test_a_reader_takes_over_once_the_owner_is_gone_and_sees_what_was_said
     await case.send("one")
     async with opened([[text("c")]], opening=2, **options) as reader:
         await case.send("two")
-        with pytest.raises(SessionError, match=f"in use by process {os.getpid()}"):
+        with pytest.raises(SessionError, match=f"in use by process {os.getpid()}") as held:
             await reader.session.take_over()
+        assert "read-only" not in str(held.value.advice)
         assert not reader.session.view.can_send
         forked = await reader.session.tree.told_fork()
         assert forked in reader.session.view.notices[-1].message
