@@ -381,7 +381,7 @@ def clean_prompt(said: object) -> Prompt:
     text, images = (said.text, said.images) if isinstance(said, Prompt) else (said, None)
     if images and isinstance(text, str) and not text.strip():
         return Prompt("", images)
-    return Prompt(clean_text(text), images)
+    return Prompt(clean_text(text), images or None)
 
 
 def as_said(message_id: str, said: Prompt) -> tuple[InputReceived, dict[str, Any]]:

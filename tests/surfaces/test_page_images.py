@@ -7,12 +7,10 @@ from html import unescape
 from typing import Any
 
 import pytest
-from pydantic_ai.messages import BinaryContent
 
 from agent_widget import AgentWidget, SessionError, create_session, query, run_agent
 from agent_widget.core.messages import MAX_IMAGE_CHARS, MAX_IMAGES, ImagePart, user_message
 from agent_widget.providers._history import Style
-from agent_widget.providers.pydantic_ai_bridge import _history
 from agent_widget.testing.doubles import Gate, ScriptedModel, text
 from agent_widget.view.narrate import Narrator
 from agent_widget.view.protocol import PAGE_CHARS
@@ -46,10 +44,13 @@ async def test_a_message_can_be_an_image_alone(wire: str) -> None:
 
 
 def test_an_image_alone_goes_over_the_bridge_to_other_libraries() -> None:
+    said = pytest.importorskip("pydantic_ai.messages")
+    from agent_widget.providers.pydantic_ai_bridge import _history
+
     part = ImagePart("image/png", b64encode(PNG).decode())
     [request] = _history([user_message("u", "", (part,))], None, Style(""))  # type: ignore[arg-type]
     [prompt] = request.parts
-    assert prompt.content == [BinaryContent(PNG, media_type="image/png")]  # type: ignore[union-attr]
+    assert prompt.content == [said.BinaryContent(PNG, media_type="image/png")]  # type: ignore[union-attr]
 
 
 async def test_without_an_image_a_message_needs_a_text() -> None:

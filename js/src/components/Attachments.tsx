@@ -54,6 +54,7 @@ export function AttachButton({ attach, disabled }: { attach: Attach; disabled: b
         ref={input}
         type="file"
         accept={ACCEPTED}
+        aria-label={t("attach")}
         multiple
         hidden
         onChange={({ currentTarget }) => {

@@ -96,7 +96,7 @@ test("the button opens the choice of files, which come like the others", async (
     event.preventDefault();
     opened++;
   });
-  m.find("[aria-label='Attach images']").focus();
+  m.find("button[aria-label='Attach images']").focus();
   await userEvent.keyboard("{Enter}");
   expect(opened).toBe(1);
   input.files = transferOf([await picture()]).files;
