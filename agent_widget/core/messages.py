@@ -133,6 +133,11 @@ class ImagePart(Struct, frozen=True):
         return f"[{self.mime}, {self.size_bytes / 1000:,.0f} kB]"
 
 
+MAX_IMAGES: Final = 10
+"""How many pictures come with one message: servers refuse or shrink more."""
+MAX_IMAGE_CHARS: Final = 5 * 1024 * 1024
+"""The least that large vendors take of one, counted as they do: in characters of base64."""
+
 Images: TypeAlias = tuple[ImagePart, ...] | None
 """The pictures of a message; None where there are none, so that nothing is written of them."""
 

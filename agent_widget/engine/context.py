@@ -119,7 +119,7 @@ class Context:
 
         Raises what ``expand`` raises: then nothing is said.
         """
-        if self.expand is None:
+        if self.expand is None or not text:  # a picture alone stands for nothing else
             return text
         said = await self.expand(text)
         if self._runs.active is not None:

@@ -202,9 +202,10 @@ class Inputs:
         await self._writer.commit_made("input_pending", make)
         return row.message_id
 
-    async def edit(self, message_id: str, text: object) -> None:
+    async def edit(self, message_id: str, text: Any) -> None:
         """Change what a waiting message says. Raises INVALID_INPUT when it does not wait."""
-        said = clean_text(text)
+        images = next((r.images for r in self.waiting if r.message_id == message_id), None)
+        said = clean_prompt(Prompt(text, images)).text
 
         def make() -> Fact:
             self._writer.require_open()
@@ -374,10 +375,13 @@ def clean_text(text: object) -> str:
 
 
 def clean_prompt(said: object) -> Prompt:
-    """What is said, a text or a ``Prompt``, as it is kept. Raises INVALID_INPUT as above."""
-    if isinstance(said, Prompt):
-        return Prompt(clean_text(said.text), said.images)
-    return Prompt(clean_text(said))
+    """What is said, a text or a ``Prompt``, as it is kept. Raises INVALID_INPUT as above, unless
+    the text is blank beside pictures: then it is empty.
+    """
+    text, images = (said.text, said.images) if isinstance(said, Prompt) else (said, None)
+    if images and isinstance(text, str) and not text.strip():
+        return Prompt("", images)
+    return Prompt(clean_text(text), images or None)
 
 
 def as_said(message_id: str, said: Prompt) -> tuple[InputReceived, dict[str, Any]]:

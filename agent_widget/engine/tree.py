@@ -35,7 +35,7 @@ from ..view.model import Branch, SessionView
 from ..view.project import project
 from .artifacts import set_aside
 from .hooks import Blocked, Hooks
-from .inputs import Inputs, as_said, clean_text
+from .inputs import Inputs, as_said, clean_prompt
 from .run import ActiveRun
 from .runs import Place, Runs
 from .staff import Staff
@@ -91,15 +91,14 @@ class SessionTree:
         Its pictures stay. Returns the run and the id of the new message.
         """
         self._runs.require_rest()
-        text = clean_text(text)
         journal = await self.journal()
         entry = _user_entry(journal, message_id)
+        said = clean_prompt(Prompt(text, images_in(entry.data["message"].get("images"))))
         view = self._view_at(journal, entry.parent_id)
         new_id = self._new_id("m")
         place = Place(entry.parent_id, self._moved(entry.parent_id), view)
         place = _with_version(place, journal, new_id)
-        images = images_in(entry.data["message"].get("images"))
-        received, message = as_said(new_id, Prompt(text, images))
+        received, message = as_said(new_id, said)
         run = await self._runs.admit("send", {"message": message}, context, received, place=place)
         return run, new_id
 

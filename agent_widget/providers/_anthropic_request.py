@@ -90,7 +90,8 @@ def encode_message(message: Message, id_suffix: str, options: AnthropicOptions) 
     """``message`` for the wire; ``id_suffix`` keeps its call ids apart from those of others."""
     if message.role == "user":
         text, images = said_by_user(message, options.style.refused)
-        turn = Turn("user", _all_encoded([*map(_image, images), _text(text)]))
+        said = [_text(text)] if text else []
+        turn = Turn("user", _all_encoded([*map(_image, images), *said]))
         return EncodedMessage((turn,), frozenset(), False)
     turns: list[Turn] = []
     ids: set[str] = set()

@@ -71,7 +71,8 @@ def encode_message(message: Message, id_suffix: str, options: ChatOptions) -> En
     """``message`` for the wire; ``id_suffix`` keeps its call ids apart from those of others."""
     if message.role == "user":
         text, images = said_by_user(message, options.style.refused)
-        content = [*map(_wire_image, images), {"type": "text", "text": text}] if images else text
+        said = [{"type": "text", "text": text}] if text else []
+        content = [*map(_wire_image, images), *said] if images else text
         piece = encoded({"role": "user", "content": content})
         return EncodedMessage((piece,), frozenset(), False)
     wire: list[WireMessage] = []

@@ -80,12 +80,12 @@ def maker_of(wire: str, model: str, host: str) -> str:
 
 
 def said_by_user(message: Message, refused: Collection[str] = ()) -> tuple[str, tuple[Image, ...]]:
-    """What a user message says, never blank, and the images that come before it."""
+    """What a user message says, and the images before it; blank only where there are some."""
     images, left_out = images_of_message(message, refused)
     text = joined_text(message.parts)
     if left_out:
         text = "\n".join([*[IMAGE_LEFT_OUT] * left_out, text]).rstrip("\n")
-    return text or EMPTY_MESSAGE, tuple(images)
+    return text or ("" if images else EMPTY_MESSAGE), tuple(images)
 
 
 def joined_text(parts: Iterable[Part]) -> str:

@@ -10,10 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from ..core.messages import ImagePart, Message
-
-MAX_IMAGE_CHARS: Final = 5 * 1024 * 1024
-"""The least that large vendors take, counted as they do: in characters of base64."""
+from ..core.messages import MAX_IMAGE_CHARS, ImagePart, Message
 
 _MARKS: Final[Mapping[str, tuple[bytes, bytes]]] = {
     "image/png": (b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"),

@@ -97,7 +97,8 @@ def encode_message(message: Message, id_suffix: str, options: ResponsesOptions) 
 
 
 def _user(text: str, images: Iterable[Image] = ()) -> Item:
-    return {"role": "user", "content": [*map(_image, images), {"type": "input_text", "text": text}]}
+    said = [{"type": "input_text", "text": text}] if text else []
+    return {"role": "user", "content": [*map(_image, images), *said]}
 
 
 def _image(image: Image) -> Item:

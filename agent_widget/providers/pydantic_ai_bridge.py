@@ -170,7 +170,8 @@ def _history(messages: Conversation, system: str | None, style: Style) -> list[p
     for index, message in enumerate(messages):
         if message.role == "user":
             text, images = said_by_user(message)
-            asked.append(pm.UserPromptPart([*_pictures(images), text] if images else text))
+            said = [text] if text else []
+            asked.append(pm.UserPromptPart([*_pictures(images), *said] if images else text))
             continue
         for answer in _answers(message, style, f"/{index}", taken):
             history += [pm.ModelRequest(asked or [pm.UserPromptPart(GO_ON)]), _response(answer)]

@@ -42,6 +42,7 @@ from ..view.model import SessionView
 from ..view.patch import diff
 from ..view.protocol import PROTOCOL
 from ..view.schema import TRAIT_BYTES, history_to_wire, view_to_wire
+from .images import addresses_of, prompt_of_page
 from .modelcommands import model_commands, without_key
 
 MAX_FPS: Final = 30
@@ -256,7 +257,8 @@ class Bridge:
         if queue not in get_args(QueueName):
             raise SessionError("INVALID_INPUT", f"There is no queue {queue!r}.")
         context = self._transport.click_context()
-        sent = await self._session.submit(content.get("text"), queue, context)
+        said = prompt_of_page(content.get("text"), content.get("images"))
+        sent = await self._session.submit(said, queue, context)
         receipt = {"message_id": sent.message_id}
         return receipt if sent.queue is None else {**receipt, "queue": sent.queue}
 
@@ -312,8 +314,11 @@ class Bridge:
         await self._session.inputs.edit(str(content.get("mid")), content.get("text"))
 
     async def _remove_waiting(self, content: Content) -> dict[str, Any]:
-        (removed,) = await self._session.inputs.withdraw([str(content.get("mid"))])
-        return {"text": removed}
+        mid = str(content.get("mid"))
+        rows = self._session.view.input.waiting
+        images = next((row.images for row in rows if row.message_id == mid), None)
+        (removed,) = await self._session.inputs.withdraw([mid])
+        return {"text": removed, **addresses_of(images)}
 
     async def _set_input_policy(self, content: Content) -> None:
         change = requested_change({"mode": content.get("mode"), "scope": "session"})

@@ -76,7 +76,8 @@ def _lines(message: Message, words: Words) -> list[str]:
     lines = []
     for part in message.parts:
         if isinstance(part, TextPart):
-            lines.append(part.text)
+            if part.text or len(message.parts) == 1:
+                lines.append(part.text)
         elif isinstance(part, ToolPart):
             state = _words(words, f"call.{part.state}")
             lines.append(_words(words, "call", tool=part.name, state=state))

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 from ..core.errors import SessionError
-from ..core.messages import ImagePart, Prompt
-from ..providers._images import MAX_IMAGE_CHARS, Image, is_whole
+from ..core.messages import MAX_IMAGE_CHARS, MAX_IMAGES, ImagePart, Images, Prompt
+from ..providers._images import Image, is_whole
 from ..tools.textfile import image_mime
+from ..view.protocol import PAGE_CHARS
 
-MAX_IMAGES: Final = 10
-"""How many come with one message: servers refuse or shrink more."""
 MAX_BYTES: Final = MAX_IMAGE_CHARS * 3 // 4
 MAX_TOTAL_BYTES: Final = 15_000_000
 """What all of them may have together: as base64, a request of 20 MB is the least that is taken."""
 
+_ADDRESS: Final = re.compile(r"data:(image/[a-z]+);base64,([A-Za-z0-9+/=]+)")
 _WAY_OUT: Final = (
     "Pass a matplotlib figure, a PIL image, a path, or the bytes of a PNG, JPEG, WebP or GIF file."
 )
@@ -43,6 +44,35 @@ def prompt_of(text: Any, images: object) -> Any:
         message = f"The images have {_mb(total)} together, and a message takes "
         raise _refused(message + f"{_mb(MAX_TOTAL_BYTES)}.", _smaller())
     return Prompt(text, found)
+
+
+def prompt_of_page(text: Any, addresses: object) -> Any:
+    """What a page says: ``text``, as a ``Prompt`` where data addresses of images come with it.
+
+    Raises SessionError INVALID_INPUT for what is no such image, too large or too many.
+    """
+    if addresses is None:
+        return text
+    given = addresses if isinstance(addresses, list) else [addresses]
+    if len(given) > MAX_IMAGES or sum(len(str(each)) for each in given) > PAGE_CHARS:
+        raise _refused("The images of this message are too many or too large.", "Send fewer.")
+    return Prompt(text, tuple(_image_at(each) for each in given))
+
+
+def addresses_of(images: Images) -> dict[str, list[str]]:
+    """The images as a receipt takes them to a page; empty where there are none."""
+    found = [f"data:{each.mime};base64,{each.data}" for each in images or () if each.data]
+    return {"images": found} if found else {}
+
+
+def _image_at(address: object) -> ImagePart:
+    """The image of a data address, whose bytes say what it is."""
+    found = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
+    image = Image(found[1], found[2]) if found else None
+    if image is None or not is_whole(image):
+        message = "An image of this message is damaged, too large, or no PNG, JPEG, WebP or GIF."
+        raise _refused(message, "Remove it, or save it again and attach that.")
+    return ImagePart(image.mime, image.data)
 
 
 def _image_of(value: object) -> ImagePart:

@@ -94,7 +94,7 @@ class ChatSession:
 
     # --- commands ------------------------------------------------------------------------------
 
-    async def send(self, text: str, *, images: object = ()) -> Run:
+    async def send(self, text: str = "", *, images: object = ()) -> Run:
         """Say something: a new run, or input of the one under way if its policy is ``steer``.
 
         ``images`` are those of ``AgentWidget.send``.
@@ -103,12 +103,12 @@ class ChatSession:
         said = prompt_of(text, images)
         return await self._started(lambda session, context: session.send(said, context))
 
-    async def ask(self, text: str, *, images: object = ()) -> RunResult:
+    async def ask(self, text: str = "", *, images: object = ()) -> RunResult:
         """Say something and wait for the end of the run."""
         return await (await self.send(text, images=images))
 
     async def enqueue(
-        self, text: str, queue: QueueName = "steering", *, images: object = ()
+        self, text: str = "", queue: QueueName = "steering", *, images: object = ()
     ) -> str:
         """Put a message into a queue, whatever the input policy says; returns its id."""
         said = prompt_of(text, images)
@@ -299,7 +299,7 @@ class Query:
 
 
 def query(
-    prompt: str,
+    prompt: str = "",
     model: GivenModels = None,
     *,
     images: object = (),
@@ -319,9 +319,10 @@ def query(
 
 
 async def run_agent(
-    prompt: str,
+    prompt: str = "",
     *,
     model: Model,
+    images: object = (),
     tools: Iterable[GivenTool] = (),
     system: str | None = None,
     permission: Mapping[str, Any] | None = None,
@@ -329,7 +330,8 @@ async def run_agent(
     max_seconds: float | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> RunResult:
-    """Run ``model`` with ``tools`` on ``prompt`` until it asks for nothing more.
+    """Run ``model`` with ``tools`` on ``prompt`` until it asks for nothing more; ``images`` are
+    those of ``AgentWidget.send``.
 
     Nothing is added: no tools of the notebook, no helpers, no default text. ``permission`` decides
     about calls as everywhere; without ``ask_user`` in it, a call that would ask is denied.
@@ -351,7 +353,7 @@ async def run_agent(
         if on_event is not None:
             told = on_event
             chat.subscribe(lambda event, _view: told(event))
-        return await chat.ask(prompt)
+        return await chat.ask(prompt, images=images)
 
 
 def _assembly(model: GivenModels, options: ChatOptions) -> Assembly:

@@ -244,12 +244,12 @@ class AgentWidget(EmbeddableWidget):
     # --- talking -------------------------------------------------------------------------------
 
     def send(  # a chat's send takes text; ipywidgets' own still works
-        self, content: str | dict[str, Any], buffers: Any = None, *, images: object = ()
+        self, content: str | dict[str, Any] = "", buffers: Any = None, *, images: object = ()
     ) -> Run:
         """Say something and return at once; the run goes on by itself.
 
         ``images`` are pictures that it is about: matplotlib figures, PIL images, paths, or the
-        bytes of PNG, JPEG, WebP or GIF files, at most 10 of 3.9 MB each.
+        bytes of PNG, JPEG, WebP or GIF files, at most 10 of 3.9 MB each; they need no text.
         While a run is under way it waits for that run's next step, if the input policy is
         ``steer``. Raises SessionError INPUT_BLOCKED if it is ``block``, INVALID_INPUT for blank
         text and for what is no image, or too large.
@@ -259,19 +259,21 @@ class AgentWidget(EmbeddableWidget):
         said = prompt_of(content, images)
         return self._driver.start(lambda session, context: session.send(said, context))
 
-    def ask(self, text: str, timeout_s: float | None = None, *, images: object = ()) -> RunResult:
+    def ask(
+        self, text: str = "", timeout_s: float | None = None, *, images: object = ()
+    ) -> RunResult:
         """Say something and wait for the answer: ``send(text, images=images).result()``."""
         self._driver.require_waitable()
         return self.send(text, images=images).result(timeout_s)
 
-    def steer(self, text: str, *, images: object = ()) -> str:
+    def steer(self, text: str = "", *, images: object = ()) -> str:
         """Say something that the agent sees before its next step; returns the message's id.
 
         Whatever the input policy says: it is code that says it. At rest it waits for the next run.
         """
         return self._driver.enqueue(prompt_of(text, images), "steering")
 
-    def follow_up(self, text: str, *, images: object = ()) -> str:
+    def follow_up(self, text: str = "", *, images: object = ()) -> str:
         """Say something for when the run would end; returns the message's id."""
         return self._driver.enqueue(prompt_of(text, images), "follow_up")
 

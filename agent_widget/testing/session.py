@@ -52,12 +52,14 @@ class AgentSession:
 
     # --- driving -------------------------------------------------------------------------------
 
-    def send(self, text: str, *, images: object = ()) -> Run:
+    def send(self, text: str = "", *, images: object = ()) -> Run:
         """Say something and return at once; ``images`` are those of ``AgentWidget.send``."""
         said = prompt_of(text, images)
         return self._driver.start(lambda session, context: session.send(said, context))
 
-    def ask(self, text: str, timeout_s: float = TIMEOUT_S, *, images: object = ()) -> RunResult:
+    def ask(
+        self, text: str = "", timeout_s: float = TIMEOUT_S, *, images: object = ()
+    ) -> RunResult:
         """Say something and wait for the end of the run. Raises ReplayMismatch."""
         __tracebackhide__ = True  # a replay that differs is told where the test asks
         try:

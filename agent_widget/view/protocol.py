@@ -15,6 +15,13 @@ from .model import Mark, Phase
 
 PROTOCOL: Final = 1
 
+PICTURE_CHARS: Final = 700_000
+"""Bound of the pictures that a page shows of a message, as base64: a comm message has the room."""
+PAGE_CHARS: Final = 9_200_000
+"""Bound of the pictures that a page sends with a message, as base64: a server drops the connection
+of a page that sends 10 MiB at once.
+"""
+
 DecisionWord = Literal["allow_once", "edit", "allow_session", "allow_project", "deny"]
 QueueName = Literal["steering", "follow_up"]
 WhileRunning = Literal["block", "steer"]
@@ -237,11 +244,12 @@ class Permission(TypedDict):
 
 
 class WaitingInput(TypedDict):
-    """A stored message that is not part of the conversation yet."""
+    """A stored message that is not part of the conversation yet; ``images`` counts its pictures."""
 
     mid: str
     text: str
     queue: QueueName
+    images: NotRequired[int]
 
 
 class InputPolicy(TypedDict):
@@ -367,7 +375,7 @@ class PatchMessage(TypedDict):
 
 
 class Receipt(TypedDict):
-    """A command was carried out."""
+    """A command was carried out. ``text`` and ``images`` (data addresses) are what it took back."""
 
     kind: Literal["reply"]
     request_id: str
@@ -375,6 +383,7 @@ class Receipt(TypedDict):
     message_id: NotRequired[str]
     queue: NotRequired[QueueName]
     text: NotRequired[str]
+    images: NotRequired[list[str]]
     models: NotRequired[list[str]]
 
 

@@ -12,6 +12,7 @@ from typing import Final, cast
 from msgspec import UNSET
 from msgspec.json import encode
 
+from ..core.events import QueuedInput
 from ..core.messages import Conversation, ImagePart, Json, Message, Part, TextPart, ToolPart
 from ..core.state import Status
 from . import protocol as wire
@@ -23,9 +24,6 @@ WINDOW_BYTES: Final = 750_000
 
 TRAIT_BYTES: Final = 8_000
 """Bound of what is synced as a trait and thus saved with a notebook."""
-
-PICTURE_CHARS: Final = 700_000
-"""Bound of the pictures of one message, as base64: what a comm message has room for."""
 
 AGENT_PREFIX: Final = "delegate_to_"
 
@@ -70,10 +68,7 @@ def top_to_wire(view: SessionView) -> wire.Top:
             for q in view.queue
         ],
         "permission": {"mode": view.mode, "warning": view.mode_warning},
-        "waiting": [
-            {"mid": row.message_id, "text": row.text, "queue": row.queue}
-            for row in view.input.waiting
-        ],
+        "waiting": [_waiting(row) for row in view.input.waiting],
         "input_policy": {
             "while_running": view.input.while_running,
             "override": view.input.session,
@@ -172,6 +167,11 @@ def message_to_wire(message: Message, view: SessionView) -> wire.Message:
     }
 
 
+def _waiting(row: QueuedInput) -> wire.WaitingInput:
+    told: wire.WaitingInput = {"mid": row.message_id, "text": row.text, "queue": row.queue}
+    return {**told, "images": len(row.images)} if row.images else told
+
+
 def _note(note: NoteView | None) -> wire.Note | None:
     return None if note is None else {"kind": note.kind, "is_shown": note.is_shown}
 
@@ -183,7 +183,7 @@ def branch_to_wire(branch: Branch | None) -> wire.Branch | None:
 def parts_to_wire(message: Message, view: SessionView) -> list[wire.Part]:
     """The parts of ``message``; of its pictures as many as ``PICTURE_CHARS`` leaves room for."""
     parts: list[wire.Part] = []
-    left = PICTURE_CHARS
+    left = wire.PICTURE_CHARS
     for part in message.parts:
         if isinstance(part, ImagePart):
             size = len(part.data or "")

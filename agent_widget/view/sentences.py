@@ -227,7 +227,8 @@ def _storage(event: StorageChanged) -> Said:
 
 def _received(event: InputReceived) -> Said:
     key = {"steering": "input.steering", "follow_up": "input.follow_up"}
-    return said(key.get(event.queue or "", "input"), text=quoted(event.text))
+    told = event.text or " ".join(map(str, event.images or ()))
+    return said(key.get(event.queue or "", "input"), text=quoted(told))
 
 
 def _changed(event: InputChanged) -> Said:

@@ -17,6 +17,8 @@ interface Taken {
   message_id?: string;
   /** The text of a waiting message that was taken back. */
   text?: string;
+  /** Its pictures. */
+  images?: string[];
   /** The models of the server. */
   models?: string[];
 }

@@ -1,6 +1,10 @@
 // Made from agent_widget/view/protocol.py by `python -m tests.support.typescript`; do not edit.
 
 export const PROTOCOL = 1;
+export const PICTURE_CHARS = 700000;
+export const PAGE_CHARS = 9200000;
+export const MAX_IMAGES = 10;
+export const MAX_IMAGE_CHARS = 5242880;
 
 export type DecisionWord = "allow_once" | "edit" | "allow_session" | "allow_project" | "deny";
 
@@ -183,11 +187,12 @@ export interface Permission {
   warning: string | null;
 }
 
-/** A stored message that is not part of the conversation yet. */
+/** A stored message that is not part of the conversation yet; `images` counts its pictures. */
 export interface WaitingInput {
   mid: string;
   text: string;
   queue: "steering" | "follow_up";
+  images?: number;
 }
 
 /** `while_running` holds now; `override` is the session's own setting. */
@@ -319,7 +324,7 @@ export interface PatchMessage {
   ops: unknown[];
 }
 
-/** A command was carried out. */
+/** A command was carried out. `text` and `images` (data addresses) are what it took back. */
 export interface Receipt {
   kind: "reply";
   request_id: string;
@@ -327,6 +332,7 @@ export interface Receipt {
   message_id?: string;
   queue?: "steering" | "follow_up";
   text?: string;
+  images?: string[];
   models?: string[];
 }
 

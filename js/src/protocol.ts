@@ -55,6 +55,9 @@ export const canSend = (view: SessionView): boolean =>
   view.storage.read_only === null &&
   (view.interaction ? view.interaction.can_send : view.status !== "streaming");
 
+export const isReadOnly = (view: SessionView): boolean =>
+  view.storage.read_only !== null || view.phase === "closed";
+
 export const isAtRest = (view: SessionView): boolean =>
   view.status !== "streaming" && canSend(view);
 

@@ -19,8 +19,8 @@ export interface ViewTools {
   /** Says something next to the composer, until there is something newer to say. */
   remark(text: string): void;
   focusComposer(): void;
-  /** Puts a text into the composer when that is empty, or `always`. */
-  giveBack(text: string, always: boolean): void;
+  /** Puts a text and pictures into the composer when that has no text, or `always`. */
+  giveBack(text: string, always: boolean, attachments?: readonly string[]): void;
   /** Keeps what is shown in place (or the tail in sight) when content above or below changes size. */
   keepPlace(change: () => void): void;
 }

@@ -5,8 +5,11 @@ The pictures are in tests/screenshots, which git ignores.
 
 from __future__ import annotations
 
+from io import BytesIO
+
 import pytest
-from playwright.sync_api import expect
+from PIL import Image
+from playwright.sync_api import FilePayload, expect
 
 from tests.browser.chat import Chat
 from tests.browser.notebook import VIEWPORT, Notebook
@@ -127,6 +130,28 @@ def talk_about_the_frame(chat: Chat) -> None:
     chat.await_rest()
 
 
+def send_an_image_alone(chat: Chat) -> None:
+    """Two are attached, one is taken out again; what was sent is shown in the conversation."""
+    files: list[FilePayload] = []
+    for colour in ("steelblue", "orange"):
+        file = BytesIO()
+        Image.new("RGB", (320, 200), colour).save(file, "PNG")
+        files.append({"name": "a.png", "mimeType": "image/png", "buffer": file.getvalue()})
+    chat.root.locator("input[type=file]").set_input_files(files)
+    attached = chat.root.locator(".thumbnails img")
+    expect(attached).to_have_count(2)
+    assert_nothing_sticks_out(chat)
+    picture(chat, "narrow_images")
+    chat.root.get_by_role("button", name="Remove image 2").click()
+    expect(attached).to_have_count(1)
+    chat.field.press("Enter")
+    expect(attached).to_have_count(0)
+    expect(chat.messages.locator("img[alt=Image]")).to_be_visible()
+    chat.await_rest()
+    assert_nothing_sticks_out(chat)
+    picture(chat, "narrow_image_sent")
+
+
 def test_a_conversation_is_readable_in_the_light_and_in_the_dark(
     notebook: Notebook,
 ) -> None:
@@ -158,6 +183,7 @@ def test_nothing_sticks_out_of_a_view_400_px_wide(notebook: Notebook) -> None:
         )
         assert_nothing_sticks_out(chat)
         picture(chat, "narrow")
+        send_an_image_alone(chat)
         chat.send("run: " + "x" * 300)
         chat.await_question()
         expect(chat.question.get_by_role("button", name="Allow once")).to_be_enabled()

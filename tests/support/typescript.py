@@ -34,10 +34,17 @@ _ALIASES: Final = {
 
 def generated() -> str:
     """The whole file."""
-    pieces = [HEADER, f"export const PROTOCOL = {protocol.PROTOCOL};\n"]
+    pieces = [HEADER, *_constants()]
     pieces += [f"export type {name} = {_union(alias)};\n" for name, alias in _ALIASES.items()]
     pieces += [_interface(kind) for kind in _typed_dicts()]
     return "\n".join(pieces)
+
+
+def _constants() -> list[str]:
+    bounds = {"PICTURE_CHARS": protocol.PICTURE_CHARS, "PAGE_CHARS": protocol.PAGE_CHARS}
+    bounds |= {"MAX_IMAGES": messages.MAX_IMAGES, "MAX_IMAGE_CHARS": messages.MAX_IMAGE_CHARS}
+    values = {"PROTOCOL": protocol.PROTOCOL, **bounds}
+    return ["\n".join(f"export const {name} = {value};" for name, value in values.items()) + "\n"]
 
 
 def _typed_dicts() -> list[type]:

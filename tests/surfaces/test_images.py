@@ -13,16 +13,17 @@ import pytest
 from PIL import Image
 
 from agent_widget import AgentWidget, SessionError, create_session, query, replay
-from agent_widget.core.messages import ImagePart, Message, TextPart
+from agent_widget.core.messages import MAX_IMAGES, ImagePart, Message, TextPart
 from agent_widget.core.state import SessionState
 from agent_widget.engine.recording import ReplayMismatch
 from agent_widget.providers._history import IMAGE_LEFT_OUT
 from agent_widget.store.jsonl import JsonlStore
-from agent_widget.surfaces.images import MAX_BYTES, MAX_IMAGES, prompt_of
+from agent_widget.surfaces.images import MAX_BYTES, prompt_of
 from agent_widget.testing.doubles import ScriptedModel, text
 from agent_widget.view.model import SessionView
 from agent_widget.view.patch import apply, diff
-from agent_widget.view.schema import PICTURE_CHARS, TRAIT_BYTES, view_to_wire
+from agent_widget.view.protocol import PICTURE_CHARS
+from agent_widget.view.schema import TRAIT_BYTES, view_to_wire
 from tests.providers.rawserver import serving, stream, whole
 from tests.providers.test_sessions import LAST, problems, signed_by
 from tests.providers.wires import MODELS, model_of, stream_bytes

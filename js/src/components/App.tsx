@@ -2,11 +2,12 @@ import type { VNode } from "preact";
 import { useCallback, useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import type { Outcome } from "../commands";
 import type { TailFollower } from "../follow";
-import { type Draft, isAtRest, type Queue, type SessionView } from "../protocol";
+import { type Draft, isAtRest, isReadOnly, type Queue, type SessionView } from "../protocol";
 import type { Session } from "../session";
 import { visible } from "../text/escapes";
 import { LiveContext, ToolsContext, useWords, type ViewTools, WordsContext } from "../ui-state";
 import { statusInWords, type Words } from "../words";
+import { attaching, dropTarget } from "./Attachments";
 import { announcementAfter } from "./announce";
 import { Bars } from "./Bars";
 import { useCopyButtons } from "./copy";
@@ -145,8 +146,8 @@ function useViewTools(fixed: Fixed): ViewTools {
       announce,
       remark,
       focusComposer: () => field.current?.focus({ preventScroll: true }),
-      giveBack: (text, always) => {
-        sender.current.giveBack(text, always);
+      giveBack: (text, always, attachments) => {
+        sender.current.giveBack(text, always, attachments);
         if (always) remark(session.words("given_back"));
       },
       keepPlace: (change) => (follower.current ? follower.current.hold(change) : change()),
@@ -205,6 +206,8 @@ function Panel({ session, view }: { session: Session; view: SessionView }): VNod
 
   const live = session.connection !== "disconnected" && session.connection !== "saved";
   const running = view.status === "streaming";
+  const saved = session.connection === "saved";
+  const attach = attaching(sender, tools, t);
   const lastQueue = useRef<Queue | undefined>(undefined);
   const send = (queue?: Queue): void => {
     lastQueue.current = queue;
@@ -217,6 +220,7 @@ function Panel({ session, view }: { session: Session; view: SessionView }): VNod
         <div
           class="panel"
           ref={panel}
+          {...(!saved && !isReadOnly(view) && dropTarget(attach))}
           style={{ "--copy": JSON.stringify(t("copy")) } as Record<string, string>}
         >
           <Labels />
@@ -240,11 +244,12 @@ function Panel({ session, view }: { session: Session; view: SessionView }): VNod
           <Dock
             view={view}
             live={live}
-            saved={session.connection === "saved"}
+            saved={saved}
             sender={composer}
             field={field}
             remark={remark}
             onRemark={setRemark}
+            onAttach={attach}
             onSend={send}
             onSendAgain={() => send(running ? lastQueue.current : undefined)}
           />

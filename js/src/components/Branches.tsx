@@ -38,9 +38,11 @@ export function Said({ message, atRest }: { message: Message; atRest: boolean })
   }
   return (
     <div class="said-holder">
-      <div class="said" dir="auto">
-        {text}
-      </div>
+      {text && (
+        <div class="said" dir="auto">
+          {text}
+        </div>
+      )}
       {atRest && (
         <button
           type="button"

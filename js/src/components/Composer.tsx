@@ -1,13 +1,16 @@
 import type { Ref, VNode } from "preact";
+import { isBlank } from "../composer";
+import type { Draft } from "../delivery";
 import type { Command, Queue, SessionView } from "../protocol";
 import { isLaterKey, isSendKey, useTools, useWords } from "../ui-state";
 import { refusalInWords, type Words } from "../words";
+import { type Attach, AttachButton, pastedFiles, Thumbnails } from "./Attachments";
 import { useOffers } from "./Commands";
 import { useFittingHeight } from "./fields";
 import { Send, Stop } from "./Icons";
 
 interface Props {
-  draft: string;
+  draft: Draft;
   /** What can be typed for more than it says. */
   commands: Command[];
   field: { current: HTMLTextAreaElement | null };
@@ -22,15 +25,18 @@ interface Props {
   /** What is done with messages while a run is under way; null when that cannot be changed now. */
   policy: SessionView["input_policy"]["while_running"] | null;
   onDraft: (draft: string) => void;
+  onAttach: Attach;
+  onDetach: (attachment: string) => void;
   onSend: (queue?: Queue) => void;
 }
 
 const MOST_PX = 180;
 
 export function Composer(props: Props): VNode {
-  const { draft, field, blocked, sending, readOnly, steers, policy, onDraft, onSend } = props;
+  const { field, blocked, sending, readOnly, steers, policy, onDraft, onAttach, onSend } = props;
+  const { text: draft, attachments } = props.draft;
   const t = useWords();
-  const reason = blocked ?? (draft.trim() === "" ? t("blocked.blank") : null);
+  const reason = blocked ?? (isBlank(props.draft) ? t("blocked.blank") : null);
   const offers = useOffers(draft, props.commands, onDraft);
   useFittingHeight(field, draft, MOST_PX);
   const send = (queue?: Queue): void => {
@@ -39,6 +45,7 @@ export function Composer(props: Props): VNode {
   return (
     <div class={steers ? "composer steers" : "composer"}>
       {offers.list}
+      <Thumbnails addresses={attachments} detach={props.onDetach} />
       <textarea
         ref={field as Ref<HTMLTextAreaElement>}
         rows={1}
@@ -53,6 +60,12 @@ export function Composer(props: Props): VNode {
         aria-activedescendant={offers.active}
         spellcheck
         onInput={(event) => onDraft(event.currentTarget.value)}
+        onPaste={(event) => {
+          const files = readOnly ? [] : pastedFiles(event);
+          if (files.length === 0) return;
+          event.preventDefault();
+          void onAttach(files);
+        }}
         onKeyDown={(event) => {
           if (offers.onKey(event)) {
             event.preventDefault();
@@ -66,6 +79,7 @@ export function Composer(props: Props): VNode {
         }}
       />
       <div class="composer-buttons">
+        <AttachButton attach={onAttach} disabled={readOnly} />
         <StopButton {...props} />
         {steers ? (
           <SteerButtons reason={reason} send={send} />

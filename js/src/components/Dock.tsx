@@ -4,10 +4,11 @@ import type { VNode } from "preact";
 import { useRef } from "preact/hooks";
 import { isUnconfirmed } from "../composer";
 import type { Client } from "../delivery";
-import { canSend, type Queue, type SessionView } from "../protocol";
+import { canSend, isReadOnly, type Queue, type SessionView } from "../protocol";
 import { visible } from "../text/escapes";
 import { useWords } from "../ui-state";
 import { refusalInWords, type Words } from "../words";
+import type { Attach } from "./Attachments";
 import { Composer } from "./Composer";
 import { ErrorBanner } from "./ErrorBanner";
 import type { Sender } from "./fields";
@@ -26,20 +27,21 @@ interface Props {
   /** What was said last about something that was refused. */
   remark: string | null;
   onRemark: (remark: string) => void;
+  onAttach: Attach;
   onSend: (queue?: Queue) => void;
   /** Sends what was not confirmed once more, as it was sent before. */
   onSendAgain: () => void;
 }
 
 export function Dock(props: Props): VNode {
-  const { view, live, saved, sender, field, remark, onRemark, onSend, onSendAgain } = props;
+  const { view, live, saved, sender, field, remark, onRemark, onAttach, onSend } = props;
   const t = useWords();
-  const { question, error, interaction, storage } = view;
+  const { question, error, interaction } = view;
   const { client, slow } = sender.state;
   const answered = useRef(new Set<string>());
   const running = live && view.status === "streaming";
   const stopping = view.phase === "stopping";
-  const readOnly = storage.read_only !== null || view.phase === "closed";
+  const readOnly = isReadOnly(view);
   return (
     <div class="dock">
       <Notices notices={view.notices} />
@@ -58,11 +60,11 @@ export function Dock(props: Props): VNode {
       <Delivery
         client={client}
         remark={remark}
-        sendAgain={live && canSend(view) ? onSendAgain : null}
+        sendAgain={live && canSend(view) ? props.onSendAgain : null}
       />
       {!saved && (
         <Composer
-          draft={client.draft.text}
+          draft={client.draft}
           commands={(view.servers ?? []).flatMap((server) => server.commands)}
           field={field}
           blocked={blockedReason(t, view, live, client)}
@@ -76,6 +78,8 @@ export function Dock(props: Props): VNode {
               : null
           }
           onDraft={sender.type}
+          onAttach={onAttach}
+          onDetach={sender.detach}
           onSend={onSend}
         />
       )}

@@ -66,6 +66,12 @@ export const Info = icon(
   </>,
 );
 export const Pencil = icon(<path d="M3 13l.7-3L11 2.7 13.3 5 6 12.3zM9.5 4.2l2.3 2.3" />);
+export const Picture = icon(
+  <>
+    <rect x="2" y="2.5" width="12" height="11" rx="1.5" />
+    <path d="M2.5 12l3.5-4 3 3 2-2 2.5 2.5M10 5.7v.1" />
+  </>,
+);
 export const Clock = icon(
   <>
     <circle cx="8" cy="8" r="6" />

@@ -61,7 +61,7 @@ function useRemoval({ mid, text }: WaitingInput): () => Promise<void> {
     const outcome = await tools.command("remove_waiting", { mid });
     isOpen.current = false;
     if (outcome.ok) {
-      tools.giveBack(outcome.text ?? text, false);
+      tools.giveBack(outcome.text ?? text, false, outcome.images);
       tools.announce(t("removed"));
     } else tools.remark(refusalInWords(t, outcome.code, outcome.message));
   };
@@ -97,6 +97,7 @@ function Row({ row, editable }: { row: WaitingInput; editable: boolean }): VNode
   return (
     <li>
       <Text text={visible(text)} />
+      {row.images && <span class="quiet">{t("images", { count: row.images })}</span>}
       {editable && (
         <>
           <button

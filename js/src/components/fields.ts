@@ -10,7 +10,9 @@ import type { ViewTools } from "../ui-state";
 export interface Sender {
   state: ComposerState;
   type: (text: string) => void;
-  giveBack: (text: string, always: boolean) => void;
+  attach: (attachments: readonly string[]) => void;
+  detach: (attachment: string) => void;
+  giveBack: (text: string, always: boolean, attachments?: readonly string[]) => void;
   /** Sends the draft with a command; it stays in the field until the kernel confirms it. */
   send: (
     command: ViewTools["command"],
@@ -22,17 +24,20 @@ export interface Sender {
 /** A draft, and the fate of what was sent of it. */
 export function useSender(initial = ""): Sender {
   const [state, act] = useReducer(composed, initial, composerWith);
-  const { text } = state.client.draft;
+  const { text, attachments } = state.client.draft;
   return {
     state,
     type: (typed) => act({ type: "typed", text: typed }),
-    giveBack: (given, always) => act({ type: "returned", text: given, always }),
+    attach: (added) => act({ type: "attached", attachments: added }),
+    detach: (attachment) => act({ type: "detached", attachment }),
+    giveBack: (given, always, taken = []) =>
+      act({ type: "returned", text: given, always, attachments: taken }),
     send: async (command, name, fields) => {
       const request_id = freshRequestId();
       act({ type: "sent", request_id });
       const outcome = await command(
         name,
-        { ...fields, text, request_id },
+        { ...fields, text, ...(attachments.length > 0 && { images: attachments }), request_id },
         {
           slow: () => act({ type: "slow", request_id }),
           overdue: () => act({ type: "news", news: { type: "timeout", request_id } }),

@@ -57,6 +57,15 @@ test("what is not confirmed may be sent again, and a late receipt still clears i
   expect([again.client.delivery, draft(ended(again, "r2", receipt))]).toEqual(["waiting", ""]);
 });
 
+test("what may have arrived with a picture is another message without it", () => {
+  const added = composed(composerWith(""), { type: "attached", attachments: ["a", "b"] });
+  const unconfirmed = overdue(sent(added, "r1"), "r1");
+  expect(isUnconfirmed(unconfirmed.client)).toBe(true);
+  const without = composed(unconfirmed, { type: "detached", attachment: "a" });
+  expect(isUnconfirmed(without.client)).toBe(false);
+  expect(without.client.draft.attachments).toEqual(["b"]);
+});
+
 test("slow is said of what is being sent, not of what came before", () => {
   expect(composed(waiting, { type: "slow", request_id: "r0" }).slow).toBe(false);
   const slow = composed(waiting, { type: "slow", request_id: "r1" });
