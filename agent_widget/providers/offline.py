@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final, assert_never
 
 from ..core.errors import InvalidOptions, ModelError
-from ..core.messages import Conversation
+from ..core.messages import Conversation, ImagePart, Message
 from ..policy.compaction import SYSTEM as SUMMARISER
 from ._offline_digest import digest_of
 from ._offline_report import report_on
@@ -91,12 +91,20 @@ def _script(request: ModelRequest) -> tuple[Step, ...]:
     if last is not None and last.role == "assistant" and last.tool_calls:
         return (Say(report_on(last.tool_calls)),)
     tools = {tool.name for tool in request.tools}
-    return script_for(_last_user_text(request.messages), tools)
+    steps = script_for(_last_user_text(request.messages), tools)
+    asked = _last_asked(request.messages)
+    if asked is None or not any(isinstance(part, ImagePart) for part in asked.parts):
+        return steps
+    return Say("I cannot look at images: I work offline. "), *steps
+
+
+def _last_asked(messages: Conversation) -> Message | None:
+    return next((message for message in reversed(messages) if message.role == "user"), None)
 
 
 def _last_user_text(messages: Conversation) -> str:
-    texts = (message.text for message in reversed(messages) if message.role == "user")
-    return next(texts, "")
+    asked = _last_asked(messages)
+    return asked.text if asked is not None else ""
 
 
 def _events(step: Step, call_id: str) -> list[ModelEvent]:

@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from agent_widget.core.errors import InvalidOptions
-from agent_widget.core.messages import Conversation, Message, TextPart, ToolPart, user_message
+from agent_widget.core.messages import (
+    Conversation,
+    ImagePart,
+    Message,
+    TextPart,
+    ToolPart,
+    user_message,
+)
 from agent_widget.providers.base import (
     CallReady,
     Model,
@@ -368,3 +375,17 @@ async def test_closing_is_harmless() -> None:
     await model.aclose()
     await model.aclose()
     assert inspect.isasyncgen(model.stream(asking()))
+
+
+async def test_it_says_that_it_sees_no_images_of_this_message() -> None:
+    picture = (ImagePart("image/png", "aGk="),)
+    shown = user_message("u-2", "", picture)
+    assert (await answer_to("hi", shown)).startswith(
+        "I cannot look at images: I work offline. I am"
+    )
+    assert "images" not in await answer_to("", shown, user_message("u-3", "hi"))
+    events = await events_of(
+        offline(),
+        ModelRequest(Conversation.of([user_message("u-1", "describe df", picture)]), tools=TOOLS),
+    )
+    assert calls_of(events)[0].name == "describe_variable"
