@@ -303,6 +303,26 @@ async def test_a_server_that_is_still_starting_can_be_given_up(tmp_path: Path) -
     assert processes_with(str(tmp_path)) == []
 
 
+async def test_a_program_that_is_killed_leaves_no_server_and_no_command(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger"
+    victim = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.extend.mcpvictim", str(tmp_path), str(ledger)),
+        cwd=FOLDER.parents[2],
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert victim.stdout is not None
+    try:
+        async with asyncio.timeout(WAIT_S):
+            assert await victim.stdout.readline() == b"ready\n"
+        assert len(processes_with(str(ledger))) == 3  # itself, the server, the shell
+    finally:
+        victim.kill()
+        await victim.wait()
+    async with asyncio.timeout(WAIT_S):
+        while processes_with(str(ledger)):  # noqa: ASYNC110  # of another program
+            await asyncio.sleep(0.02)
+
+
 async def test_a_changed_definition_asks_again(tmp_path: Path) -> None:
     person = Person(lambda _question: "allow_session")
     script: list[Step] = [
@@ -329,6 +349,27 @@ async def test_a_changed_definition_asks_again(tmp_path: Path) -> None:
         narrator = Narrator()
         said = [narrator.line(event) for event in seen if isinstance(event, McpDiscovered)]
         assert said == ["MCP server changes has 1 tool"] * 2
+
+
+async def test_a_server_of_the_protocol_of_2026_is_heard_when_its_tools_change(
+    tmp_path: Path,
+) -> None:
+    ledger = tmp_path / "ledger"
+    command = [sys.executable, str(FOLDER / "modern.py"), str(ledger)]
+    script: list[Step] = [
+        [call("mcp__new__learn", {"name": "sing"})],
+        [text("Learned.")],
+        [call("mcp__new__sing", {})],
+        [text("Sung.")],
+    ]
+    servers = {"new": {"command": command[0], "args": command[1:]}}
+    async with chatting(script, servers) as chat:
+        assert chat.view.servers["new"].message is None
+        await chat.ask("learn to sing")
+        await until(chat, lambda: "mcp__new__sing" in chat.driver.session.tools.names)
+        await chat.ask("sing")
+        assert outputs(chat) == ["learned sing", "did sing"]
+    assert ledger.read_text() == "refused initialize\n"
 
 
 def kinds(events: list[Event], kind: type[Event]) -> int:

@@ -79,7 +79,8 @@ async def test_speech_has_a_voice_of_the_server_or_a_private_one_and_never_both(
 async def test_a_video_is_begun_waited_for_and_fetched_whole() -> None:
     states = [{"id": "v1", "status": each} for each in ("queued", "in_progress", "completed")]
     video = bytes(range(256)) * 100
-    replies = [*(whole(200, state) for state in states), whole(200, video, "content-type: video/mp4")]
+    fetched = whole(200, video, "content-type: video/mp4")
+    replies = [*(whole(200, state) for state in states), fetched]
     clock = Clock()
     async with (
         serving(*replies) as server,

@@ -44,10 +44,11 @@ async def heard_by_openai_chat(url: str) -> dict[str, Any]:
             model="m", messages=[{"role": "user", "content": "hi"}], stream=True
         ):
             for choice in chunk.choices:
-                if choice.delta is None:  # beside its type, as Azure does
+                delta: Any = choice.delta
+                if delta is None:  # against its type, as Azure does
                     continue
-                text += choice.delta.content or choice.delta.refusal or ""
-                for part in choice.delta.tool_calls or ():
+                text += delta.content or delta.refusal or ""
+                for part in delta.tool_calls or ():
                     call = calls.setdefault(part.index, ["", "", ""])
                     function = part.function
                     assert function is not None
