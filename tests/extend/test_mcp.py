@@ -361,6 +361,8 @@ async def test_a_server_of_the_protocol_of_2026_is_heard_when_its_tools_change(
         [text("Learned.")],
         [call("mcp__new__sing", {})],
         [text("Sung.")],
+        [call("mcp__new__learn", {"name": "dance", "hang_up": True})],
+        [text("Learned.")],
     ]
     servers = {"new": {"command": command[0], "args": command[1:]}}
     async with chatting(script, servers) as chat:
@@ -369,6 +371,8 @@ async def test_a_server_of_the_protocol_of_2026_is_heard_when_its_tools_change(
         await until(chat, lambda: "mcp__new__sing" in chat.driver.session.tools.names)
         await chat.ask("sing")
         assert outputs(chat) == ["learned sing", "did sing"]
+        await chat.ask("learn to dance")
+        await until(chat, lambda: "mcp__new__dance" in chat.driver.session.tools.names)
     assert ledger.read_text() == "refused initialize\n"
 
 

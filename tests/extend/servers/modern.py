@@ -21,8 +21,11 @@ server = MCPServer("modern", log_level="ERROR")
 
 
 @server.tool()
-async def learn(name: str, context: Context) -> str:
-    """Learn another tool."""
+async def learn(name: str, context: Context, hang_up: bool = False) -> str:
+    """Learn another tool; who hangs up before that tells it to nobody."""
+    if hang_up:
+        listening: Any = server._lowlevel_server.get_request_handler("subscriptions/listen")
+        listening.handler.close()
 
     def learned() -> str:
         """What was learned."""
