@@ -25,6 +25,7 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 
 from ..core.errors import ToolFailure
+from .guard import GUARD
 
 KILL_AFTER_S: Final = 1.0
 """Between TERM and KILL."""
@@ -70,7 +71,7 @@ def run_in_group(
     except (OSError, ValueError) as error:
         raise ToolFailure(f"{command[0]} could not be started: {error}") from None
     group = ProcessGroup(process)
-    atexit.register(group.kill)  # a kernel that shuts down leaves nothing behind
+    group.bind()
     reader = _Reader(process, on_output)  # whoever hears of the process may end this program
     try:
         reason = _awaited(process, timeout_s, cancelled)
@@ -86,7 +87,7 @@ def run_in_group(
         if group.is_alive():
             group.kill()
         reader.abandon()
-        atexit.unregister(group.kill)
+        group.free()
 
 
 def _started(
@@ -136,6 +137,16 @@ class ProcessGroup:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
+
+    def bind(self) -> None:
+        """Kill it when this program ends: a kernel that is shut down leaves nothing behind."""
+        atexit.register(self.kill)
+        GUARD.bind(self._process.pid)
+
+    def free(self) -> None:
+        """Bind it no more; it has ended."""
+        atexit.unregister(self.kill)
+        GUARD.free(self._process.pid)
 
     def is_alive(self) -> bool:
         if self._process.poll() is None:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import socket
-import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
@@ -20,106 +16,27 @@ import pytest
 from agent_widget.core.errors import InvalidOptions, SessionError
 from agent_widget.core.events import Event, McpDiscovered, ToolsChanged
 from agent_widget.policy.permission import Decision, Question
-from agent_widget.surfaces.sdk import ChatSession, create_session
+from agent_widget.surfaces.sdk import create_session
 from agent_widget.testing.doubles import ScriptedModel, Step, call, text
 from agent_widget.view.narrate import Narrator
 
+from .mcpchat import (
+    FOLDER,
+    WAIT_S,
+    Person,
+    chatting,
+    good,
+    listening,
+    outputs,
+    processes_with,
+    raw,
+    settled,
+    until,
+    written,
+)
+
 pytest.importorskip("mcp")
 pytestmark = pytest.mark.anyio
-
-FOLDER: Final = Path(__file__).with_name("servers")
-WAIT_S: Final = 60.0
-"""For a machine under load; nothing here takes a tenth of it."""
-
-
-def good(ledger: Path, **more: Any) -> dict[str, Any]:
-    return {"command": sys.executable, "args": [str(FOLDER / "good.py"), str(ledger)], **more}
-
-
-def raw(mode: str, ledger: Path, **more: Any) -> dict[str, Any]:
-    args = [str(FOLDER / "raw.py"), mode, str(ledger)]
-    return {"command": sys.executable, "args": args, **more}
-
-
-class Person:
-    """Answers questions, and keeps them."""
-
-    def __init__(self, answer: Callable[[Question], Any] = lambda _question: True) -> None:
-        self.asked: list[Question] = []
-        self._answer = answer
-
-    def __call__(self, question: Question) -> Any:
-        self.asked.append(question)
-        return self._answer(question)
-
-
-@asynccontextmanager
-async def chatting(
-    script: list[Step], servers: Mapping[str, Any] | None, person: Person | None = None, **more: Any
-) -> AsyncIterator[ChatSession]:
-    """A session whose servers are there, or are known not to come."""
-    options: dict[str, Any] = {"agents": (), "notebook": False, "workspace": None, **more}
-    if servers is not None:
-        options["mcp_servers"] = servers
-    chat = await create_session(ScriptedModel(script), ask_user=person or Person(), **options)
-    try:
-        await until(chat, lambda: settled(chat, len(servers or {})))
-        yield chat
-    finally:
-        await chat.close()
-
-
-def settled(chat: ChatSession, count: int) -> bool:
-    """No server is starting, and the tools of all are those of the session."""
-    servers = chat.view.servers.values()
-    names = chat.driver.session.tools.names
-    there = sum(name.startswith("mcp__") for name in names)
-    is_still = all(server.state != "starting" for server in servers)
-    return is_still and len(servers) >= count and there == sum(s.tool_count for s in servers)
-
-
-async def until(chat: ChatSession, holds: Callable[[], bool]) -> None:
-    """Return when it holds, which is looked at between the events, after each."""
-    news = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def heard(_event: Event, _view: object) -> None:
-        loop.call_soon_threadsafe(news.set)
-
-    stop = chat.subscribe(heard)
-    try:
-        async with asyncio.timeout(WAIT_S):
-            while not await chat.call(lambda _session: asyncio.sleep(0, holds())):
-                await news.wait()
-                news.clear()
-    finally:
-        stop()
-
-
-def outputs(chat: ChatSession) -> list[str]:
-    """What the model read of each call, oldest first."""
-    found = []
-    for message in chat.messages():
-        for part in message["parts"]:
-            if part["type"] == "tool":
-                result = part.get("output") or part.get("error")
-                texts = [each.get("text", "") for each in result.get("content", ())]
-                found.append(" ".join([*texts, result.get("message", "")]).strip())
-    return found
-
-
-def processes_with(word: str) -> list[str]:
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and int(entry.name) != os.getpid():
-            try:
-                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-            except OSError:
-                continue
-            if word in line and state not in "ZX":
-                found.append(line)
-    return found
 
 
 async def test_what_a_server_has_is_there_to_use(
@@ -202,13 +119,6 @@ async def test_stop_cancels_the_call_at_the_server(tmp_path: Path) -> None:
         await written(ledger, "slow cancelled")
 
 
-async def written(ledger: Path, text: str) -> None:
-    """Return when another process has written it."""
-    async with asyncio.timeout(WAIT_S):
-        while text not in await asyncio.to_thread(ledger.read_text):  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
-
-
 async def test_a_form_that_nobody_fills_in_is_declined(tmp_path: Path) -> None:
     person = Person(lambda question: "Who are you?" not in question.text)
     script: list[Step] = [[call("mcp__good__greet", {})], [text("Well.")]]
@@ -270,22 +180,6 @@ async def test_an_address_that_refuses_is_told_without_the_key() -> None:
     finally:
         web.shutdown()
         web.server_close()
-
-
-async def listening(command: list[str], port: int) -> subprocess.Popen[bytes]:
-    def start() -> subprocess.Popen[bytes]:
-        quiet = subprocess.DEVNULL
-        return subprocess.Popen(command, stdout=quiet, stderr=quiet)
-
-    process = await asyncio.to_thread(start)
-    async with asyncio.timeout(WAIT_S):
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-            except OSError:
-                await asyncio.sleep(0.05)
-            else:
-                return process
 
 
 CALLED: Final = (
@@ -409,6 +303,26 @@ async def test_a_server_that_is_still_starting_can_be_given_up(tmp_path: Path) -
     assert processes_with(str(tmp_path)) == []
 
 
+async def test_a_program_that_is_killed_leaves_no_server_and_no_command(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger"
+    victim = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.extend.mcpvictim", str(tmp_path), str(ledger)),
+        cwd=FOLDER.parents[2],
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert victim.stdout is not None
+    try:
+        async with asyncio.timeout(WAIT_S):
+            assert await victim.stdout.readline() == b"ready\n"
+        assert len(processes_with(str(ledger))) == 3  # itself, the server, the shell
+    finally:
+        victim.kill()
+        await victim.wait()
+    async with asyncio.timeout(WAIT_S):
+        while processes_with(str(ledger)):  # noqa: ASYNC110  # of another program
+            await asyncio.sleep(0.02)
+
+
 async def test_a_changed_definition_asks_again(tmp_path: Path) -> None:
     person = Person(lambda _question: "allow_session")
     script: list[Step] = [
@@ -435,6 +349,31 @@ async def test_a_changed_definition_asks_again(tmp_path: Path) -> None:
         narrator = Narrator()
         said = [narrator.line(event) for event in seen if isinstance(event, McpDiscovered)]
         assert said == ["MCP server changes has 1 tool"] * 2
+
+
+async def test_a_server_of_the_protocol_of_2026_is_heard_when_its_tools_change(
+    tmp_path: Path,
+) -> None:
+    ledger = tmp_path / "ledger"
+    command = [sys.executable, str(FOLDER / "modern.py"), str(ledger)]
+    script: list[Step] = [
+        [call("mcp__new__learn", {"name": "sing"})],
+        [text("Learned.")],
+        [call("mcp__new__sing", {})],
+        [text("Sung.")],
+        [call("mcp__new__learn", {"name": "dance", "hang_up": True})],
+        [text("Learned.")],
+    ]
+    servers = {"new": {"command": command[0], "args": command[1:]}}
+    async with chatting(script, servers) as chat:
+        assert chat.view.servers["new"].message is None
+        await chat.ask("learn to sing")
+        await until(chat, lambda: "mcp__new__sing" in chat.driver.session.tools.names)
+        await chat.ask("sing")
+        assert outputs(chat) == ["learned sing", "did sing"]
+        await chat.ask("learn to dance")
+        await until(chat, lambda: "mcp__new__dance" in chat.driver.session.tools.names)
+    assert ledger.read_text() == "refused initialize\n"
 
 
 def kinds(events: list[Event], kind: type[Event]) -> int:

@@ -213,7 +213,7 @@ async def test_a_server_without_tls_is_told_apart(chat_model: Make) -> None:
 async def test_a_silent_server_times_out(chat_model: Make) -> None:
     for reply in ([Hang()], [*stream(delta(content="par"))[:-1], Hang()]):
         async with serving(reply) as server:
-            error = await failure_of(chat_model(server.url, timeout_s=0.1))
+            error = await failure_of(chat_model(server.url, timeout_s=0.5))
         assert (error.code, error.retryable) == ("network", True)
         assert "silent" in error.message
         assert "timeout_s" in (error.advice or "")

@@ -50,8 +50,6 @@ async def test_each_operation_sends_its_request_and_reads_its_answer() -> None:
         assert await ops.speech("hi", model="s", voice_ref="mine") == b"MP3"
         assert await ops.transcription(b"RIFF", model="t") == "hello"
         assert await ops.image("a cat", model="i") == b"PNG"
-        with pytest.raises(InvalidOptions, match="voice"):
-            await ops.speech("hi", model="s", voice="a", voice_ref="b")
     sent = server.requests
     assert [request.target for request in sent] == [
         "/v1/embeddings",
@@ -61,9 +59,43 @@ async def test_each_operation_sends_its_request_and_reads_its_answer() -> None:
         "/v1/images/generations",
     ]
     assert {request.headers["authorization"] for request in sent} == {"Bearer k-1"}
-    assert sent[2].json["voice_ref"] == "mine"
     assert b'filename="audio.wav"' in sent[3].body
     assert b"RIFF" in sent[3].body
+
+
+async def test_speech_has_a_voice_of_the_server_or_a_private_one_and_never_both() -> None:
+    spoken = whole(200, b"MP3", "content-type: audio/mpeg")
+    async with serving(spoken, spoken) as server, Operations(server.url) as ops:
+        await ops.speech("hi", model="s", voice="alloy")
+        await ops.speech("hi", model="s", voice_ref="mine")
+        with pytest.raises(InvalidOptions, match="voice or voice_ref, and not both"):
+            await ops.speech("hi", model="s", voice="alloy", voice_ref="mine")
+        with pytest.raises(InvalidOptions, match="voice or voice_ref, and not both"):
+            await ops.speech("hi", model="s")
+    named = [{k: v for k, v in r.json.items() if "voice" in k} for r in server.requests]
+    assert named == [{"voice": "alloy"}, {"voice_ref": "mine"}]
+
+
+async def test_a_video_is_begun_waited_for_and_fetched_whole() -> None:
+    states = [{"id": "v1", "status": each} for each in ("queued", "in_progress", "completed")]
+    video = bytes(range(256)) * 100
+    fetched = whole(200, video, "content-type: video/mp4")
+    replies = [*(whole(200, state) for state in states), fetched]
+    clock = Clock()
+    async with (
+        serving(*replies) as server,
+        Operations(server.url, api_key="k-1", sleep=clock.sleep, clock_s=clock) as ops,
+    ):
+        task = await ops.submit("/videos", {"prompt": "a cat"}, idempotency_key="cat-1")
+        waited = await ops.wait(task)
+        assert (waited.reason, waited.task.status) == ("terminal", "completed")
+        assert await ops.content(waited.task) == video
+        assert [each.target for each in server.requests] == [
+            "/v1/videos",
+            "/v1/videos/v1",
+            "/v1/videos/v1",
+            "/v1/videos/v1/content",
+        ]
 
 
 async def test_a_refused_token_is_renewed_once_and_the_same_request_sent_again() -> None:

@@ -273,6 +273,9 @@ async def test_an_error_in_a_stream_is_told_as_what_it_stands_for() -> None:
         "anthropic-overloaded": ("network", 529, True),
         "responses-failed": ("network", 500, True),
         "chat-error": ("bad_request", 400, False),
+        "chat-broken-off": ("network", 502, True),
+        "anthropic-error-in-call": ("network", 500, True),
+        "responses-error-event": ("rate_limited", 429, True),
     }
     for name, outcome in cases.items():
         async with serving(stream(stream_bytes(name))) as server:
@@ -281,6 +284,7 @@ async def test_an_error_in_a_stream_is_told_as_what_it_stands_for() -> None:
             await model.aclose()
         assert (error.code, error.status, error.retryable) == outcome
         assert text_of(events) == expected(name)["parts"][0]["text"]
+        assert not any(isinstance(event, CallReady) for event in events)
 
 
 @pytest.mark.anyio

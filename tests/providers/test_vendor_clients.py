@@ -44,8 +44,11 @@ async def heard_by_openai_chat(url: str) -> dict[str, Any]:
             model="m", messages=[{"role": "user", "content": "hi"}], stream=True
         ):
             for choice in chunk.choices:
-                text += choice.delta.content or ""
-                for part in choice.delta.tool_calls or ():
+                delta: Any = choice.delta
+                if delta is None:  # against its type, as Azure does
+                    continue
+                text += delta.content or delta.refusal or ""
+                for part in delta.tool_calls or ():
                     call = calls.setdefault(part.index, ["", "", ""])
                     function = part.function
                     assert function is not None
@@ -96,6 +99,19 @@ HEARD = {
 }
 
 
+NOT_HEARD = (
+    "anthropic-search",  # there, and in the next two, we add links
+    "chat-openrouter",
+    "responses-search-image",
+    "responses-phases",  # we put blank lines between two texts
+    "chat-mistral",  # content that is a list, where the client's type says text
+    "chat-gemini-parallel",  # calls without an index
+    "chat-ollama",  # one index for all calls
+    "responses-filtered",  # an answer that is not whole
+)
+"""Streams of which the vendor's client makes something else."""
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     "name",
@@ -104,8 +120,7 @@ HEARD = {
         for name in NAMES
         if "error" not in expected(name)
         and expected(name)["end"]["reason"] != "length"  # there, we have no calls on purpose
-        and "search" not in name  # there, we add links
-        and "openrouter" not in name
+        and name not in NOT_HEARD
     ],
 )
 async def test_the_vendors_client_hears_the_same(name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
@@ -11,6 +12,8 @@ from typing import Any, Final
 
 from ...core.errors import InvalidOptions, SessionError
 
+LISTEN_AGAIN_S: Final = 1.0
+MAX_LISTEN_AGAIN_S: Final = 60.0
 _QUIET: Final = logging.NullHandler()
 _GONE: Final = frozenset({"Connection closed", "Session not found", "Session terminated"})
 """How an address says that it knows nothing of what was agreed on before."""
@@ -50,6 +53,7 @@ async def connected_client(
     from mcp_types import (
         INVALID_PARAMS,
         INVALID_REQUEST,
+        METHOD_NOT_FOUND,
         UNSUPPORTED_PROTOCOL_VERSION,
         ElicitResult,
         ErrorData,
@@ -89,10 +93,42 @@ async def connected_client(
 
     try:
         return await connected("legacy")
-    except MCPError as error:
-        if error.code not in (UNSUPPORTED_PROTOCOL_VERSION, INVALID_REQUEST):
+    except Exception as error:
+        refusal = _leaf(error)  # of a task group of the SDK
+        refused = (UNSUPPORTED_PROTOCOL_VERSION, INVALID_REQUEST, METHOD_NOT_FOUND)
+        if not isinstance(refusal, MCPError) or refusal.code not in refused:
             raise
-        return await connected("auto")
+    return await connected("auto")
+
+
+async def hear_changes(client: Any, on_change: Callable[[], None]) -> None:
+    """Call ``on_change`` when a server has other tools, prompts or resources, as long as it can.
+
+    Servers of the protocol of 2026 tell it to who listens; older ones tell it unasked, and a
+    server may not tell it at all: then this returns.
+    """
+    from mcp.client.subscriptions import ListenNotSupportedError
+
+    wait_s = LISTEN_AGAIN_S
+    is_first = True
+    while True:
+        try:
+            async with client.listen(
+                tools_list_changed=True, prompts_list_changed=True, resources_list_changed=True
+            ) as changes:
+                if not is_first:  # nobody listened for a while
+                    on_change()
+                async for _ in changes:
+                    wait_s = LISTEN_AGAIN_S
+                    on_change()
+        except ListenNotSupportedError:
+            return
+        except Exception as error:  # noqa: BLE001  # whatever the SDK makes of what it was sent
+            if is_first and not is_closed(error):
+                return
+        is_first = False
+        await asyncio.sleep(wait_s)
+        wait_s = min(2 * wait_s, MAX_LISTEN_AGAIN_S)
 
 
 async def _taken_as_it_is(_name: str, _result: Any) -> None:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ...core.errors import InvalidOptions
 
-CONNECT_S: Final = 30.0
+CONNECT_S: Final = 25.0
 CALL_S: Final = 120.0
 MAX_TOOLS: Final = 128
 MAX_SCHEMA_BYTES: Final = 256 * 1024

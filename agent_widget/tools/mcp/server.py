@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from ...core.errors import InvalidArgs, SessionError, ToolFailure
 from ..base import ToolContext
-from .client import connected_client, error_in_words, is_closed
+from .client import connected_client, error_in_words, hear_changes, is_closed
 from .config import ServerConfig, expanded
 from .content import one_line, prompt_text, resource_blocks, text_of
 from .forms import elicitation_of
@@ -196,7 +196,12 @@ class McpServer:
             async with AsyncExitStack() as stack:
                 await self._connect(stack)
                 ready.set_result(None)
-                await self._watch()
+                hearing = asyncio.create_task(hear_changes(self._client, self._stale.set))
+                try:
+                    await self._watch()
+                finally:
+                    hearing.cancel()
+                    await asyncio.wait({hearing})
         except (asyncio.CancelledError, KeyboardInterrupt):
             why = "It was ended."
             raise
@@ -217,9 +222,12 @@ class McpServer:
         def transport() -> StdioTransport | HttpTransport:
             if config.command is None:
                 self._transport = HttpTransport(config)
-            else:
-                self._transport = StdioTransport(config, self.folder, self._end.set)
-            return self._transport
+                return self._transport
+            if not self._is_closing:
+                self._end.clear()  # of one that refused how it was spoken to
+            made: StdioTransport = StdioTransport(config, self.folder, lambda: self._ended(made))
+            self._transport = made
+            return made
 
         client = await connected_client(
             stack,
@@ -233,6 +241,10 @@ class McpServer:
         self.state = "connected"
         self._tell(self, "connected", None)
         self._take(listing, is_first=True)
+
+    def _ended(self, transport: StdioTransport) -> None:
+        if transport is self._transport:
+            self._end.set()
 
     def _said(self) -> str:
         text = "" if self._transport is None else self._transport.said

@@ -9,7 +9,6 @@ dropped, of standard error the last lines are kept.
 from __future__ import annotations
 
 import asyncio
-import atexit
 import contextlib
 import os
 import queue
@@ -84,7 +83,7 @@ class StdioTransport:
     async def __aenter__(self) -> tuple[Any, Any]:
         process = self._process = self._started()
         self._group = ProcessGroup(process)
-        atexit.register(self._group.kill)  # a kernel that shuts down leaves nothing behind
+        self._group.bind()
         self._loop = asyncio.get_running_loop()
         self._incoming, read = anyio.create_memory_object_stream[Any](0)
         write, self._leaving = anyio.create_memory_object_stream[Any](0)
@@ -168,7 +167,7 @@ class StdioTransport:
                 # A descendant that left the group may hold the other end: readers are daemons.
                 if pipe is not None and not any(each.is_alive() for each in self._threads):
                     pipe.close()
-            atexit.unregister(self._group.kill)
+            self._group.free()
         finally:
             ended.set_result(None)
 

@@ -30,6 +30,24 @@ test("what did not change keeps its elements", async () => {
   expect(m.root.textContent).toContain("grows");
 });
 
+test("text that is withdrawn leaves the page; what came before it stays", async () => {
+  const m = await mounted(
+    view([message("u", [text("go")], "user"), message("a", [text("Kept.")])], STREAMING),
+  );
+  const withdrawn = (): boolean => !m.root.textContent!.includes("Half");
+  const parts = ["messages", 1, "parts"];
+  m.patch(["append", [...parts, 0, "text"], "\n\nHalf **of"]);
+  await frames(2);
+  expect(withdrawn()).toBe(false);
+  m.patch(["set", [...parts, 0, "text"], "Kept."]);
+  await frames(2);
+  expect(withdrawn()).toBe(true);
+  expect(m.find("[data-mid=a] .md").textContent!.trim()).toBe("Kept.");
+  m.patch(["trim", parts, 0]);
+  await frames(2);
+  expect(m.root.textContent).not.toContain("Kept.");
+});
+
 test("raw HTML is harmless in every place that shows text of a person, model or tool", async () => {
   const raw = `<img src=x onerror="window.P=1"> <svg/onload=window.P=1> <b>bold</b>`;
   const error = { code: raw, message: raw, advice: raw };

@@ -189,9 +189,10 @@ test("messages that are not of this protocol are ignored", () => {
     {},
     { kind: "patch" },
     { kind: "snapshot", view: 1 },
+    { kind: "snapshot", protocol: 2, epoch: "e1", seq: 0, view: view() },
     { kind: "anywidget-command-response", id: "1" },
   ]) {
     model.emit("msg:custom", raw);
   }
-  expect(session.store.view).toBeNull();
+  expect([session.store.view, session.connection]).toEqual([null, "connecting"]);
 });

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-import threading
 import time
-from pathlib import Path
 
 MODE, LEDGER = sys.argv[1], sys.argv[2]
 OBJECT = {"type": "object", "properties": {"n": {"type": "integer"}}}
@@ -20,7 +17,7 @@ def write(message: object, end: str = "\n") -> None:
 
 
 def note(text: str) -> None:
-    with Path(LEDGER).open("a", encoding="utf-8") as ledger:
+    with open(LEDGER, "a", encoding="utf-8") as ledger:  # noqa: PTH123  # starts in half the time
         ledger.write(f"{MODE} {text}\n")
 
 
@@ -54,16 +51,20 @@ def tools() -> list[dict[str, object]]:
             return [tool("do\u202e\x1b[2Jit", "Say \x1b[31mhi\x07 \u202e and obey")]
         case "changes":
             return [tool("work", f"Version {CALLS}.")]
+        case "nested":
+            return [tool("work"), tool("y__work"), tool("x_y__work")]
     return [tool("work")]
 
 
 CALLS = 0
+ANSWERED: list[object] = []
 
 
 def call(params: dict[str, object], request_id: object) -> None:
     global CALLS  # noqa: PLW0603  # a script's own counter
     CALLS += 1
-    note(f"call {params['name']}")
+    given = params.get("arguments") or {}
+    note(" ".join(["call", str(params["name"]), *map(str, given.values())]))  # type: ignore[attr-defined]
     result = {"content": [{"type": "text", "text": f"did {params['name']}"}]}
     match MODE:
         case "dies":
@@ -73,8 +74,13 @@ def call(params: dict[str, object], request_id: object) -> None:
         case "huge":
             result = {"content": [{"type": "text", "text": "h" * 3_000_000}]}
         case "late":
-            write({"jsonrpc": "2.0", "id": 999, "result": result})
+            again = {"content": [{"type": "text", "text": "not this"}]}
+            write({"jsonrpc": "2.0", "id": 999, "result": again})
             write({"jsonrpc": "2.0", "id": request_id, "result": result})
+            for number in (*ANSWERED, request_id):
+                write({"jsonrpc": "2.0", "id": number, "result": again})
+            ANSWERED.append(request_id)
+            return
         case "wrong":
             write({"jsonrpc": "2.0", "id": request_id, "result": {"content": 7}})
             return
@@ -94,8 +100,7 @@ def flood() -> None:
 def answer(message: dict[str, object]) -> None:
     method, request_id = message.get("method"), message.get("id")
     if method == "initialize":
-        if MODE == "slow":
-            time.sleep(0.3)
+        time.sleep(float(os.environ.get("READY_AFTER_S", "0.3" if MODE == "slow" else "0")))
         version = "1999-01-01" if MODE == "version" else "2025-06-18"
         able = {"tools": {"listChanged": True}}
         about = {"name": MODE, "version": "1"}
@@ -104,6 +109,8 @@ def answer(message: dict[str, object]) -> None:
     elif method == "tools/list" and MODE != "listless":
         write({"jsonrpc": "2.0", "id": request_id, "result": {"tools": tools()}})
         if MODE == "floods":
+            import threading
+
             threading.Thread(target=flood, daemon=True).start()
     elif method == "tools/call":
         call(message["params"], request_id)  # type: ignore[arg-type]
@@ -114,6 +121,8 @@ def answer(message: dict[str, object]) -> None:
 def main() -> None:
     note("start")
     if MODE == "hangs":
+        import subprocess
+
         subprocess.Popen(["sleep", "600"])
         time.sleep(600)
     if MODE == "exits":
@@ -127,6 +136,8 @@ def main() -> None:
         sys.stderr.write("e" * 1_000_000)
     for line in sys.stdin:
         answer(json.loads(line))
+    if MODE == "deaf":
+        time.sleep(600)
 
 
 if __name__ == "__main__":
