@@ -79,5 +79,4 @@ class ActiveRun:
         self.end_reason: str | None = None  # why it was ended from outside, where that has a name
         self.failure: SessionError | None = None  # what made it impossible to go on
         self.strict: set[str] = set()  # input that may go into this run and into no other
-        self.blocked: ErrorView | None = None  # why a budget let no further call through
         self.carries_over = False  # it ended by itself: input that came meanwhile starts another

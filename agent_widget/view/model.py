@@ -49,13 +49,13 @@ class Notice(Struct, frozen=True):
     detail: Mapping[str, Json] | None = None
 
 
-class ErrorView(Struct, frozen=True):
-    """Why the last run failed and what to do about it."""
+class ErrorView(Struct, frozen=True, kw_only=True):
+    """Why the last run failed and what to do about it; ``recoverable`` is always said."""
 
     message: str
+    recoverable: bool
     code: str | None = None
     advice: str | None = None
-    recoverable: bool = False
 
 
 class QuestionView(Struct, frozen=True):
