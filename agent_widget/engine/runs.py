@@ -473,7 +473,7 @@ class Runs:
         error = view.error if reason in ("error", BUDGET_END) else None
         final = self._around.final
         output = None if final is None or final.value is UNSET else final.value
-        return RunResult(run.run_id, reason, text, error, output)
+        return RunResult(run.run_id, reason, text, error, output, view.run_usage)
 
 
 def ended_data(

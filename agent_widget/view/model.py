@@ -294,6 +294,7 @@ class SessionView(Struct, frozen=True):
     says that the budget let no further call through; ``locale`` is the language in which it is
     shown, once one was chosen; the view itself is English. ``servers`` maps names of MCP servers.
     With ``is_compacting_at_rest`` the phase ``compacting`` is no part of a run: a person asked.
+    ``usage`` adds up the session, ``run_usage`` the run under way, or the last one.
     """
 
     session_id: str = ""
@@ -327,6 +328,7 @@ class SessionView(Struct, frozen=True):
     locale: str | None = None
     servers: Mapping[str, ServerView] = field(default_factory=dict)
     is_compacting_at_rest: bool = False
+    run_usage: UsageView = UsageView()
 
     @property
     def connection(self) -> Literal["none", "open", "retrying", "closed"]:

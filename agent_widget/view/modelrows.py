@@ -86,10 +86,11 @@ def _usage(view: SessionView, event: UsageUpdated) -> SessionView:
         event.cache_read_tokens,
         event.cache_write_tokens,
     )
-    usage = view.usage.plus(tokens, event.cost, event.currency, event.uncached_cost)
+    paid = event.cost, event.currency, event.uncached_cost
+    usage, run = view.usage.plus(tokens, *paid), view.run_usage
     if event.agent_id is None and event.purpose is None:
         usage = usage.in_context(event.context_window_tokens)
-    return replace(view, usage=usage)
+    return replace(view, usage=usage, run_usage=run.plus(tokens, *paid) if event.run_id else run)
 
 
 MODEL_ROWS: Final[Mapping[type[Event], Callable[[SessionView, Any], SessionView]]] = {

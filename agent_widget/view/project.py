@@ -73,6 +73,7 @@ from .model import (
     Phase,
     SessionView,
     StorageView,
+    UsageView,
 )
 from .modelrows import MODEL_ROWS, without_retry
 from .servers import SERVER_ROWS
@@ -154,6 +155,7 @@ def _with_chat(view: SessionView, chat: SessionState) -> SessionView:
         view.locale,
         view.servers,
         view.is_compacting_at_rest,
+        view.run_usage,
     )
 
 
@@ -185,6 +187,7 @@ def _reset(view: SessionView, _event: SessionReset) -> SessionView:
         agents={},
         blocks={},
         usage=view.usage.in_context(None),
+        run_usage=UsageView(),
     )
 
 
@@ -320,7 +323,8 @@ def _policy(view: SessionView, event: InputPolicyChanged) -> SessionView:
 
 
 def _started(view: SessionView, _event: TurnStarted) -> SessionView:
-    return replace(view, phase="preparing", error=None, stopping=False)
+    fresh = UsageView()
+    return replace(view, phase="preparing", error=None, stopping=False, run_usage=fresh)
 
 
 def _turn_error(view: SessionView, event: TurnError) -> SessionView:

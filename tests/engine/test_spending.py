@@ -101,6 +101,30 @@ async def test_dollars_are_counted_stored_and_shown() -> None:
         assert (await case.send("more")).reason == "budget_exceeded"
 
 
+async def test_usage_is_summed_for_the_session_and_for_each_run() -> None:
+    helper = Agent("helper", "Helps.", model=ScriptedModel([[text("h"), end("stop", USED)]]))
+    delegates: Step = [call("delegate_to_helper", {"task": "t"}), end("tool_calls", USED)]
+    answer: Step = [text("a"), end("stop", USED)]
+    script = [delegates, answer, answer, [text("Summed up."), end("stop", USED)]]
+    async with opened(script, agents=[helper], prices=PRICES) as case:
+        first = (await case.send("one")).usage
+        second = (await case.send("two")).usage
+        await case.session.tree.navigate(case.session.messages[0].id, summarize=True)
+        view = case.session.view
+        assert [(each.requests, each.total_tokens) for each in (first, second, view.usage)] == [
+            (3, 450),
+            (1, 150),
+            (5, 750),
+        ]
+        assert float(second.cost or 0) == 2.0
+        assert view.run_usage == second
+        journal = Journal.of(await case.records())
+        runs = [record.data["run_id"] for record in journal.records if record.kind == "run_ended"]
+        ends = [record.id for record in journal.records if record.kind == "run_ended"]
+        assert len({*runs}) == 2
+        assert [view_of(journal, leaf).run_usage for leaf in ends] == [first, second]
+
+
 async def test_a_call_of_unknown_price_shows_no_cost() -> None:
     async with opened([[text("a"), end("stop", USED)]]) as case:
         await case.send("go")

@@ -101,7 +101,7 @@ def _with_message(view: SessionView) -> SessionView:
 def test_a_recoverable_error_is_a_notice_and_nothing_else(
     events: list[Event], scope: str, message: str
 ) -> None:
-    """The session is open, whatever it is: what may be sent, tried again or stopped is as it was."""
+    """The session is open, whatever it is: what may be sent or tried again is as it was."""
     before = views_of(events)[-1]
     after = project(before, TurnError(seq=99, scope=scope, message=message, recoverable=True))
     kept = before.notices[1:] if len(before.notices) == MAX_NOTICES else before.notices
