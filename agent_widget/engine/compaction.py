@@ -108,7 +108,6 @@ class Compactor:
         retries: Retries,
     ) -> None:
         self.options = options
-        self.is_auto_enabled = options.auto
         self.writer = writer
         self.spending = spending
         self._hooks = hooks

@@ -52,7 +52,7 @@ class Room:
         What keeps it from that is told, and the run goes on; it is not tried again in this run.
         """
         compactor = self._compactor
-        if ports.is_stopped() or self._is_given_up or not compactor.is_auto_enabled:
+        if ports.is_stopped() or self._is_given_up or not compactor.options.auto:
             return
         window, messages = compactor.window_tokens, ports.conversation()
         if not compactor.options.is_due(compactor.tokens_now(messages), window):
@@ -87,7 +87,7 @@ class Room:
         stuck = self._progress.stuck(LIMITS)
         if stuck is not None:
             raise _too_long(ports, error, stuck.message) from error
-        if not self._compactor.is_auto_enabled:
+        if not self._compactor.options.auto:
             raise error
         try:
             await self._compactor.make(_job(ports, "overflow"))
@@ -153,15 +153,6 @@ class ByHand:
         self._sending = sending
         self._is_at_rest = asyncio.Event()
         self._is_at_rest.set()
-
-    @property
-    def is_auto_enabled(self) -> bool:
-        """Whether the conversation is summarised by itself."""
-        return self._compactor.is_auto_enabled
-
-    def set_auto_enabled(self, *, is_enabled: bool) -> None:
-        """Summarise by itself, or not, from the next request on."""
-        self._compactor.is_auto_enabled = is_enabled
 
     def abort(self) -> bool:
         """End the summary under way, also that of a run; False when there is none."""

@@ -380,6 +380,7 @@ class Runs:
 
     async def _drive(self, run: ActiveRun, ports: Ports) -> None:
         """Run to the end and tell how it ended, whatever happens."""
+        error: SessionError | None = None
         try:
             if self._around.final is not None:
                 self._around.final.reset()
@@ -387,7 +388,6 @@ class Runs:
                 await self._inputs.use_follow_up(run)
             await self._require_hooks(run, ports)
             reason = await run_loop(ports)
-            error = None
             final = self._around.final
             if reason == "completed" and final is not None and final.value is UNSET:
                 reason = "no_structured_output"
@@ -395,7 +395,7 @@ class Runs:
             if reason == "handoff" and name is not None:
                 await self._around.staff.change("agent_change", lambda crew: crew.handed_to(name))
         except asyncio.CancelledError:
-            reason, error = "interrupted", None
+            reason = "interrupted"
         except BudgetExceeded as reached:
             reason, error = reached.code, reached
         except (ModelError, SessionError) as failure:

@@ -16,7 +16,9 @@ from agent_widget.core.errors import ERROR_CODES, SessionError, ToolFailure
 
 PACKAGE: Final = Path(agent_widget.__file__).parent
 SOURCES: Final = [path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))]
-TREES: Final = [ast.parse(text) for text in SOURCES if re.search("Error|Failure", text)]
+NEAR: Final = r"Error|Failure|\w: Final = \"[\w.]+\"\n"
+"""What stands in each module that makes an error or names a code."""
+TREES: Final = [ast.parse(text) for text in SOURCES if re.search(NEAR, text)]
 CODE_FIRST: Final = ("SessionError", "StoreError", "ModelError")
 """Classes whose first argument is the code; others bring their own, or take it by name."""
 
@@ -54,7 +56,7 @@ def raised_codes() -> Iterator[str]:
     for tree in TREES:
         own = {**named, **codes_named_in(tree)}
         for value in code_arguments(tree, classes):
-            if isinstance(value, ast.Constant):
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
                 yield value.value
             elif isinstance(value, ast.Name) and value.id in own:
                 yield own[value.id]

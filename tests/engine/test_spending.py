@@ -105,7 +105,7 @@ async def test_usage_is_summed_for_the_session_and_for_each_run() -> None:
     helper = Agent("helper", "Helps.", model=ScriptedModel([[text("h"), end("stop", USED)]]))
     delegates: Step = [call("delegate_to_helper", {"task": "t"}), end("tool_calls", USED)]
     answer: Step = [text("a"), end("stop", USED)]
-    script = [delegates, answer, answer, [text("Summed up."), end("stop", USED)]]
+    script: list[Step] = [delegates, answer, answer, [text("Summed up."), end("stop", USED)]]
     async with opened(script, agents=[helper], prices=PRICES) as case:
         first = (await case.send("one")).usage
         second = (await case.send("two")).usage
