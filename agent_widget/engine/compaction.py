@@ -227,7 +227,8 @@ class Compactor:
         return await self._repeated(job, plan, counted, max_chars // SHORTER)
 
     async def _repeated(self, job: Job, plan: Plan, told: CountedCall, max_chars: int) -> str:
-        return await repeated(self._retries, lambda: self._asked(job, plan, told, max_chars))
+        ask = lambda: self._asked(job, plan, told, max_chars)  # noqa: E731
+        return await repeated(self._retries, ask, job.emit, PURPOSE)
 
     async def _asked(self, job: Job, plan: Plan, told: CountedCall, max_chars: int) -> str:
         asked = summary_request(

@@ -300,7 +300,8 @@ class _NestedRun:
         if event.agent_id is not None:
             return
         if isinstance(event, RetryScheduled | ProviderSwitched):
-            self.state = without_answer(self.state, event.message_id)
+            if event.message_id is not None:
+                self.state = without_answer(self.state, event.message_id)
         else:
             for action in actions_of(event):
                 self.state = session_reducer(self.state, action)

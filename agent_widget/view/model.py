@@ -337,7 +337,7 @@ class SessionView(Struct, frozen=True):
             return "closed"
         if not self.session_id:
             return "none"
-        return "retrying" if self.phase == "retrying" else "open"
+        return "retrying" if self.is_retrying else "open"
 
     @property
     def is_busy(self) -> bool:
@@ -360,8 +360,8 @@ class SessionView(Struct, frozen=True):
 
     @property
     def is_retrying(self) -> bool:
-        """The run waits before it asks its model again."""
-        return self.phase == "retrying"
+        """The run, or a summary, waits before it asks its model again."""
+        return self.model.retry is not None and not self.stopping
 
     @property
     def is_summarizing(self) -> bool:
