@@ -18,9 +18,11 @@ from ..core.events import (
 from ..core.usage import estimated_tokens
 from ..policy.compaction import tokens_of, too_long
 from ..policy.loops import LoopLimits, Progress
-from .compaction import Compactor, Job
+from .compaction import Compactor
+from .helperroom import HelperCompactor
 from .inputs import Inputs
 from .spending import BudgetExceeded, RunPurse
+from .summarising import Job
 from .writer import Fact
 
 if TYPE_CHECKING:
@@ -38,10 +40,15 @@ STILL_FULL: Final = (
 
 
 class Room:
-    """Keeps the context of one run within the window of its model."""
+    """Keeps the context of one run within the window of its model.
 
-    def __init__(self, compactor: Compactor) -> None:
-        self._compactor = compactor
+    ``main`` makes the summaries of the session, ``helper`` those of the run's own messages where
+    it is that of a helper.
+    """
+
+    def __init__(self, main: Compactor, helper: HelperCompactor | None = None) -> None:
+        self.main = main
+        self._compactor = main if helper is None else helper
         self._progress = Progress()
         self._is_tried = False
         self._is_given_up = False
@@ -115,6 +122,7 @@ def _job(ports: Ports, reason: CompactReason) -> Job:
         ended=tell,
         is_stopped=ports.is_stopped,
         dispatching=ports.dispatching,
+        agent_id=ports.agent_id,
     )
 
 
