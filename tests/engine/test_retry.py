@@ -182,6 +182,22 @@ async def test_a_summary_that_is_not_to_be_had_says_so_after_its_last_wait() -> 
         assert case.session.view.model.retry is None
 
 
+async def test_nothing_is_tried_again_because_of_an_error_that_is_recoverable() -> None:
+    def broken(_history: object, _meta: object) -> None:
+        raise RuntimeError("no such luck")
+
+    model = ScriptedModel([[text("a")], [text("b")]])
+    retrying = Waits().options()
+    async with opened(model, models=retrying, on_history_commit=broken) as case:
+        assert (await case.send("one")).ok
+        await case.session.drain()
+        view = case.session.view
+        assert [notice.code for notice in view.notices] == ["on_history_commit"]
+        assert (len(model.requests), view.phase, view.can_retry) == (1, "idle", False)
+        assert not any(event.type.startswith("retry.") for event in case.events)
+        assert (await case.send("two")).text == "b"
+
+
 async def test_a_helper_whose_prompt_is_too_long_says_so_and_its_run_goes_on() -> None:
     long = ModelError(
         "bad_request", "h refused the prompt as too long (HTTP 400).", is_too_long=True
