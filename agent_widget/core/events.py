@@ -385,10 +385,15 @@ class TurnCompleted(Event, frozen=True, kw_only=True):
 
 
 class TurnAborted(Event, frozen=True, kw_only=True):
-    """A run was ended: interrupted, error, budget_exceeded, max_seconds, abandoned or closed."""
+    """A run was ended: interrupted, error, budget_exceeded, max_seconds, abandoned or closed.
+
+    Of a budget ``message`` says what is used up, and ``advice`` the way out.
+    """
 
     type = "turn.aborted"
     reason: str
+    message: str | None = None
+    advice: str | None = None
 
 
 class TurnError(Event, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ from .messages import images_in
 from .records import Record, RecordKind
 from .replay import LATE_RESULT
 
-USAGE_NOTES: Final = ("uncached_cost", "context_window", "agent_id", "purpose")
+USAGE_NOTES: Final = ("uncached_cost", "context_window", "agent_id", "purpose", "run_id")
 """What a record says of a model call beside its usage and cost."""
 
 

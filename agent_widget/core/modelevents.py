@@ -47,15 +47,16 @@ class RetryScheduled(Event, frozen=True, kw_only=True):
     """A model call failed and is made again after ``delay_ms``: no error yet.
 
     It is number ``attempt`` of at most ``max_attempts`` repetitions. What came of ``message_id`` is
-    taken back.
+    taken back. ``purpose`` is what the call is for, if not for an answer: then there is no message.
     """
 
     type = "retry.scheduled"
-    message_id: str
+    message_id: str | None = None
     attempt: int
     max_attempts: int
     delay_ms: int
     error_message: str
+    purpose: str | None = None
 
 
 class RetryStarted(Event, frozen=True, kw_only=True):
@@ -64,6 +65,7 @@ class RetryStarted(Event, frozen=True, kw_only=True):
     type = "retry.started"
     attempt: int
     max_attempts: int
+    purpose: str | None = None
 
 
 class RetryEnded(Event, frozen=True, kw_only=True):
@@ -73,6 +75,7 @@ class RetryEnded(Event, frozen=True, kw_only=True):
     success: bool
     attempt: int
     final_error: str | None = None
+    purpose: str | None = None
 
 
 class UsageUpdated(Event, frozen=True, kw_only=True):

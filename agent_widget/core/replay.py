@@ -56,6 +56,8 @@ HARD_ENDS: Final = frozenset(
     }
 )
 """Reasons for which a run is told as aborted; after any other it ended by itself."""
+BUDGET_END: Final = "budget_exceeded"
+"""The one of them that is told with its reason in words: no failure, and nothing to try again."""
 PRELOAD: Final = "preload"
 """The type of a ``custom`` record: messages of elsewhere that the conversation begins with."""
 LATE_RESULT: Final = "late_result"
@@ -79,9 +81,12 @@ def events_of(record: Record) -> tuple[Event, ...]:
 
 
 def end_events(reason: str, error: Data | None, calls: Iterable[ToolFailed]) -> tuple[Event, ...]:
-    """How the end of a run is told: calls it leaves open, what went wrong, then the end."""
+    """How the end of a run is told: calls it leaves open, what went wrong, then the end.
+
+    What a budget ends has not failed: the end itself says why.
+    """
     events: list[Event] = [*calls]
-    if error is not None:
+    if error is not None and reason != BUDGET_END:
         events.append(
             TurnError(
                 scope=error.get("scope", "run"),
@@ -91,8 +96,12 @@ def end_events(reason: str, error: Data | None, calls: Iterable[ToolFailed]) -> 
                 advice=error.get("advice"),
             )
         )
-    is_hard = reason in HARD_ENDS
-    events.append(TurnAborted(reason=reason) if is_hard else TurnCompleted(reason=reason))
+    why: Data = error if error is not None and reason == BUDGET_END else {}
+    if reason in HARD_ENDS:
+        message, advice = why.get("message"), why.get("advice")
+        events.append(TurnAborted(reason=reason, message=message, advice=advice))
+    else:
+        events.append(TurnCompleted(reason=reason))
     return tuple(events)
 
 

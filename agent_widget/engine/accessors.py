@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from ..policy.prompt import PromptSummary
 from ..store.base import SessionStore
 from .hooks import Hooks
 from .opening import Opening
+from .prompt import SystemPrompt
+from .runs import Runs
+from .staff import Staff
 from .writer import Writer
 
 
@@ -16,6 +20,24 @@ class Accessors:
     _writer: Writer
     _hooks: Hooks
     _opening: Opening
+    _staff: Staff
+    runs: Runs
+
+    @property
+    def agent_loop(self) -> Runs:
+        """The loop underneath, which drives the runs: the very object that is ``runs``."""
+        return self.runs
+
+    @property
+    def stream_id(self) -> str:
+        """Names this stream of events: another one after each opening, also of one session."""
+        return self._writer.stream_id
+
+    @property
+    def application_prompt(self) -> PromptSummary | None:
+        """Where the system text comes from, as of now; None where it is no text of the session."""
+        system = self._staff.crew.current.system
+        return system.summary if isinstance(system, SystemPrompt) else None
 
     @property
     def cwd(self) -> str:

@@ -8,79 +8,41 @@ a server refused it as too long. Source: AgentSession document, ``compact``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing
-from typing import Any, Final, Protocol
+from typing import Any
 
 from msgspec import Struct
 
 from ..core.contextevents import CompactionUsage
-from ..core.errors import ModelError, SessionError
+from ..core.errors import SessionError
 from ..core.events import (
     CompactionEnded,
     CompactionResult,
     CompactionStarted,
     CompactReason,
-    Event,
     SessionCheckpointed,
     SessionCompacted,
     notice,
 )
 from ..core.ids import IdSource
 from ..core.journal import Journal, message_ids_in
-from ..core.messages import Conversation, Message, user_message
-from ..core.records import RecordKind
+from ..core.messages import Conversation, Message
 from ..core.replay import PRELOAD
 from ..core.usage import estimated_tokens
 from ..policy.compaction import (
-    SYSTEM,
     Compaction,
     already_compacted,
     compaction_cancelled,
     context_tokens,
     cut_of,
     nothing_to_compact,
-    summarization_failed,
-    summary_request,
     tokens_of,
 )
-from ..providers.base import Model, ModelRequest, StepEnd, TextChunk
 from ..view.context import PREAMBLE, context_start
 from .hooks import Blocked, Hooks
-from .retry import Retries, repeated
-from .spending import CountedCall, RunPurse, Spending, usage_event
+from .retry import Retries
+from .spending import CountedCall, Spending, usage_event
+from .summarising import PURPOSE, Job, Matter, Summariser
 from .writer import Writer
-
-PURPOSE: Final = "compaction"
-SHORTER: Final = 4
-"""Where what the summariser reads is too long for it, too, it gets this much less, once."""
-
-
-class Commit(Protocol):
-    """Store a fact, then fold and publish the events that tell it."""
-
-    def __call__(
-        self, kind: RecordKind, data: dict[str, Any], *events: Event
-    ) -> Awaitable[None]: ...
-
-
-class Job(Struct, frozen=True, kw_only=True):
-    """A compaction to be made: why, by which model, and how its facts are stored and told.
-
-    ``started`` tells the beginning, ``ended`` an end that changed nothing; ``is_stopped`` is asked
-    before anything is asked for or stored, and no Stop is stored while ``dispatching`` is held.
-    """
-
-    reason: CompactReason
-    model: Model
-    purse: RunPurse
-    emit: Callable[[Event], None]
-    commit: Commit
-    started: Callable[[CompactionStarted], Awaitable[None]]
-    ended: Callable[[CompactionEnded], Awaitable[None]]
-    is_stopped: Callable[[], bool]
-    dispatching: asyncio.Lock
-    instructions: str | None = None
 
 
 class Plan(Struct, frozen=True):
@@ -108,21 +70,18 @@ class Compactor:
         retries: Retries,
     ) -> None:
         self.options = options
-        self.is_auto_enabled = options.auto
         self.writer = writer
         self.spending = spending
-        self._hooks = hooks
-        self._new_id = new_id
-        self._retries = retries
-        self._task: asyncio.Task[str] | None = None
+        self.hooks = hooks
+        self.new_id = new_id
+        self.summariser = Summariser(spending, retries)
         self._is_making = False
         self._is_aborted = False
 
     def abort(self) -> bool:
         """End the compaction under way, by hand or in a run; False when there is none."""
         self._is_aborted = True
-        if self._task is not None:
-            self._task.cancel()
+        self.summariser.abort()
         return self._is_making
 
     @property
@@ -162,25 +121,18 @@ class Compactor:
 
     async def _made(self, job: Job) -> CompactionResult:
         plan = self._plan(Journal.of(await self.writer.recorder.records()))
-        heard = await self._hooks.before_compaction(job.emit, job.reason)
+        heard = await self.hooks.before_compaction(job.emit, job.reason)
         if isinstance(heard, Blocked):
             raise compaction_cancelled(heard.reason)
         self._require_wanted(job)
         counted = CountedCall(PURPOSE)
-        task = self._task = asyncio.ensure_future(self._summary(job, plan, counted))
-        try:
-            await asyncio.wait({task})
-            if task.cancelled():
-                raise compaction_cancelled()
-            summary = task.result()
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        except ModelError as error:
-            raise summarization_failed(error.message) from error
-        finally:
-            self._task = None
-        self._require_wanted(job)
+        matter = Matter(plan.gone, plan.earlier, self.options.reading_chars(self.window_tokens))
+
+        def require_wanted() -> None:
+            self._require_wanted(job)
+
+        summary = await self.summariser.summary(job, matter, counted, require_wanted)
+        require_wanted()
         return await self._stored(job, plan, summary, counted)
 
     def _require_wanted(self, job: Job) -> None:
@@ -215,55 +167,6 @@ class Compactor:
         messages = self.writer.view.chat.messages[start or 0 :]
         return cut_of(messages, self.options.keep_tokens, has_summary=start is not None)
 
-    # --- the summary ---------------------------------------------------------------------------
-
-    async def _summary(self, job: Job, plan: Plan, counted: CountedCall) -> str:
-        """What the model sums up. Raises ModelError, BudgetExceeded."""
-        max_chars = self.options.reading_chars(self.window_tokens)
-        try:
-            return await self._repeated(job, plan, counted, max_chars)
-        except ModelError as error:
-            if not error.is_too_long:
-                raise
-        return await self._repeated(job, plan, counted, max_chars // SHORTER)
-
-    async def _repeated(self, job: Job, plan: Plan, told: CountedCall, max_chars: int) -> str:
-        return await repeated(self._retries, lambda: self._asked(job, plan, told, max_chars))
-
-    async def _asked(self, job: Job, plan: Plan, told: CountedCall, max_chars: int) -> str:
-        asked = summary_request(
-            plan.gone, earlier=plan.earlier, instructions=job.instructions, max_chars=max_chars
-        )
-        request = ModelRequest(Conversation.of([user_message("compaction-request", asked)]), SYSTEM)
-        texts: list[str] = []
-        end: StepEnd | None = None
-        async with job.purse.call(job.model, None, job.emit, PURPOSE) as counted:
-            async with job.dispatching:
-                self._require_wanted(job)
-                dispatched = job.model.stream(request)
-            async with aclosing(dispatched) as stream:
-                async for event in stream:
-                    if isinstance(event, TextChunk):
-                        counted.size_chars += len(event.text)
-                        texts.append(event.text)
-                    elif isinstance(event, StepEnd):
-                        counted.is_answered, counted.usage, end = True, event.usage, event
-            await self.spending.weigh(counted, job.model.info)
-        told.usage, told.cost = counted.usage, counted.cost
-        summary = "".join(texts).strip()
-        if end is None or end.reason not in ("stop", "other") or not summary:
-            why = "length" if end is None else end.reason
-            await self._count(job, told)
-            raise ModelError("bad_request", f"The model gave no whole summary ({why}).")
-        return summary
-
-    async def _count(self, job: Job, counted: CountedCall) -> None:
-        """Write down what a call took that came to nothing."""
-        spent = usage_event(job.model, counted)
-        if spent is not None:
-            data = {"code": "usage", "model": job.model.info.label, **counted.record()}
-            await job.commit("notice", data, spent)
-
     async def _stored(
         self, job: Job, plan: Plan, summary: str, counted: CountedCall
     ) -> CompactionResult:
@@ -277,7 +180,7 @@ class Compactor:
             usage=None if usage is None else CompactionUsage(*_four(usage)),
             checkpoint_id=await self._checkpoint(),
         )
-        message_id = self._new_id("k")
+        message_id = self.new_id("k")
         told = SessionCompacted(
             compaction_id=message_id,
             removed_range=(plan.first, plan.cut - 1),
@@ -311,7 +214,7 @@ class Compactor:
 
         None where that could not be stored: the summary is worth more than its way back.
         """
-        checkpoint_id = self._new_id("c")
+        checkpoint_id = self.new_id("c")
         count = len(self.writer.view.chat.messages)
         data = {
             "checkpoint_id": checkpoint_id,

@@ -42,6 +42,14 @@ class Blocked(Struct, frozen=True):
     reason: str
 
 
+class HookFailure(Struct, frozen=True):
+    """A hook that did not do its work, where it is declared, and what went wrong."""
+
+    origin: str
+    event: HookEvent
+    message: str
+
+
 class HookedCall(Struct, frozen=True):
     """A call as hooks are told of it; ``agent`` is the sub-agent that makes it."""
 
@@ -56,6 +64,10 @@ def _as_it_is(text: str) -> str:
 
 
 async def _at_once() -> None:
+    pass
+
+
+def _not_told(_failure: HookFailure) -> None:
     pass
 
 
@@ -86,6 +98,8 @@ class Hooks:
         self._has_started = False
         self.ready: Callable[[], Awaitable[None]] = _at_once
         """Awaited before each model call: what extensions still start for it, for a while."""
+        self.on_failure: Callable[[HookFailure], None] = _not_told
+        """Hears of each hook that fails; the person is told once of each of them anyway."""
 
     def has(self, event: str) -> bool:
         """Whether there is a hook for ``event``; for any thread, and quick."""
@@ -181,6 +195,7 @@ class Hooks:
         reason = self._hide(_reason(hook, name, verdict))
         if verdict.outcome == "failed":
             self._warn(hook, reason, emit)
+            self.on_failure(HookFailure(hook.origin, hook.event, reason))
         if verdict.outcome != "allow" and hook.is_guard:
             blocked = HookBlocked(
                 hook_event=hook.event, name=name, reason=reason, tool_call_id=call_id

@@ -141,6 +141,11 @@ class Models:
         return self._staff.crew.alias
 
     @property
+    def scoped_models(self) -> tuple[str, ...]:
+        """The names of the models that code limits the choice to, in order; none: no limit."""
+        return self._scoped
+
+    @property
     def choices(self) -> tuple[str, ...]:
         """The models that ``cycle_model`` goes through."""
         return self._scoped or tuple(self._named)

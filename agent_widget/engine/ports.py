@@ -21,7 +21,6 @@ from ..tools.base import MainThread, Tool, ToolContext, ToolOutput
 from ..tools.final import FinalResult
 from ..tools.registry import Registry
 from .approvals import Asking
-from .compaction import Commit
 from .handoff import Handover
 from .hooks import Hooks
 from .late import Leavings
@@ -30,6 +29,7 @@ from .prompt import SystemText
 from .retry import Lineup, Retries
 from .room import Room
 from .spending import RunPurse
+from .summarising import Commit
 
 MAX_AGENT_RUNS: Final = 16
 """How many runs of sub-agents, at any depth, one run of the session may start."""

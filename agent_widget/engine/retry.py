@@ -171,21 +171,53 @@ async def answered(ports: Ports, call: Callable[[Model], Awaitable[T]]) -> T:
             return answer
 
 
-async def repeated(retries: Retries, call: Callable[[], Awaitable[T]]) -> T:
+async def repeated(
+    retries: Retries, call: Callable[[], Awaitable[T]], emit: Callable[[Event], None], purpose: str
+) -> T:
     """What ``call()`` comes to, made again after waits where it fails in passing.
 
-    Raises the ModelError of the last try. Nothing of that is told: it is for summaries, and a
-    person sees that one is being made.
+    ``purpose`` is what it is for. Raises the ModelError of the last try.
     """
-    tries = 0
-    while True:
-        try:
-            return await call()
-        except ModelError as error:
-            plan = retries.plan(tries, error)
-            if not plan.retry or not await retries.wait(plan):
-                raise
-            tries = plan.attempt
+    tries, last = 0, ""
+    try:
+        while True:
+            try:
+                answer = await call()
+            except ModelError as error:
+                last, plan = error.message, retries.plan(tries, error)
+                if not plan.retry:
+                    raise
+                tries = plan.attempt
+                emit(_scheduled(retries, plan, error, purpose=purpose))
+                if not await retries.wait(plan):
+                    raise
+                most = retries.max_retries
+                emit(RetryStarted(attempt=tries, max_attempts=most, purpose=purpose))
+            else:
+                last = ""
+                return answer
+    finally:
+        if tries:
+            is_won, final = not last, last or None
+            emit(RetryEnded(success=is_won, attempt=tries, final_error=final, purpose=purpose))
+
+
+def _scheduled(
+    retries: Retries,
+    plan: RetryPlan,
+    error: ModelError,
+    *,
+    message_id: str | None = None,
+    purpose: str | None = None,
+) -> RetryScheduled:
+    return RetryScheduled(
+        attempt=plan.attempt,
+        max_attempts=retries.max_retries,
+        delay_ms=plan.delay_ms,
+        error_message=error.message,
+        message_id=message_id,
+        purpose=purpose,
+    )
 
 
 async def _followed(ports: Ports, model: Model, failed: AttemptFailed, tries: int) -> int | None:
@@ -206,13 +238,7 @@ async def _followed(ports: Ports, model: Model, failed: AttemptFailed, tries: in
     plan = ports.retries.plan(tries, error)
     if not plan.retry:
         return None
-    scheduled = RetryScheduled(
-        message_id=message_id,
-        attempt=plan.attempt,
-        max_attempts=ports.retries.max_retries,
-        delay_ms=plan.delay_ms,
-        error_message=error.message,
-    )
+    scheduled = _scheduled(ports.retries, plan, error, message_id=message_id)
     await _withdraw(ports, model, failed, tries, scheduled)
     if ports.is_stopped() or not await ports.retries.wait(plan) or ports.is_stopped():
         _told_end(ports, plan.attempt, error)

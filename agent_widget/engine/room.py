@@ -18,9 +18,11 @@ from ..core.events import (
 from ..core.usage import estimated_tokens
 from ..policy.compaction import tokens_of, too_long
 from ..policy.loops import LoopLimits, Progress
-from .compaction import Compactor, Job
+from .compaction import Compactor
+from .helperroom import HelperCompactor
 from .inputs import Inputs
 from .spending import BudgetExceeded, RunPurse
+from .summarising import Job
 from .writer import Fact
 
 if TYPE_CHECKING:
@@ -38,10 +40,15 @@ STILL_FULL: Final = (
 
 
 class Room:
-    """Keeps the context of one run within the window of its model."""
+    """Keeps the context of one run within the window of its model.
 
-    def __init__(self, compactor: Compactor) -> None:
-        self._compactor = compactor
+    ``main`` makes the summaries of the session, ``helper`` those of the run's own messages where
+    it is that of a helper.
+    """
+
+    def __init__(self, main: Compactor, helper: HelperCompactor | None = None) -> None:
+        self.main = main
+        self._compactor = main if helper is None else helper
         self._progress = Progress()
         self._is_tried = False
         self._is_given_up = False
@@ -52,7 +59,7 @@ class Room:
         What keeps it from that is told, and the run goes on; it is not tried again in this run.
         """
         compactor = self._compactor
-        if ports.is_stopped() or self._is_given_up or not compactor.is_auto_enabled:
+        if ports.is_stopped() or self._is_given_up or not compactor.options.auto:
             return
         window, messages = compactor.window_tokens, ports.conversation()
         if not compactor.options.is_due(compactor.tokens_now(messages), window):
@@ -87,7 +94,7 @@ class Room:
         stuck = self._progress.stuck(LIMITS)
         if stuck is not None:
             raise _too_long(ports, error, stuck.message) from error
-        if not self._compactor.is_auto_enabled:
+        if not self._compactor.options.auto:
             raise error
         try:
             await self._compactor.make(_job(ports, "overflow"))
@@ -115,6 +122,7 @@ def _job(ports: Ports, reason: CompactReason) -> Job:
         ended=tell,
         is_stopped=ports.is_stopped,
         dispatching=ports.dispatching,
+        agent_id=ports.agent_id,
     )
 
 
@@ -153,15 +161,6 @@ class ByHand:
         self._sending = sending
         self._is_at_rest = asyncio.Event()
         self._is_at_rest.set()
-
-    @property
-    def is_auto_enabled(self) -> bool:
-        """Whether the conversation is summarised by itself."""
-        return self._compactor.is_auto_enabled
-
-    def set_auto_enabled(self, *, is_enabled: bool) -> None:
-        """Summarise by itself, or not, from the next request on."""
-        self._compactor.is_auto_enabled = is_enabled
 
     def abort(self) -> bool:
         """End the summary under way, also that of a run; False when there is none."""

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from ..core.errors import SessionError
-from ..view.model import ErrorView
+from ..view.model import ErrorView, UsageView
 
 STOP_GRACE_S: Final = 10.0
 """A Stop lets the work in flight end by itself for so long, then cancels it."""
@@ -28,7 +28,8 @@ class RunResult(Struct, frozen=True):
     max_output, refusal, failing_call, empty_answers, budget_exceeded, abandoned or closed; ``text``
     the last answer (also when it was cut short); ``error`` is set for error and budget_exceeded,
     ``output`` for structured_output: the answer in the shape that was asked for;
-    no_structured_output is the end of a run that was asked for one and gave none.
+    no_structured_output is the end of a run that was asked for one and gave none. ``usage`` is what
+    the run used, its helpers and summaries included.
     """
 
     run_id: str
@@ -36,6 +37,7 @@ class RunResult(Struct, frozen=True):
     text: str = ""
     error: ErrorView | None = None
     output: Any = None
+    usage: UsageView = UsageView()
 
     @property
     def ok(self) -> bool:
@@ -79,5 +81,4 @@ class ActiveRun:
         self.end_reason: str | None = None  # why it was ended from outside, where that has a name
         self.failure: SessionError | None = None  # what made it impossible to go on
         self.strict: set[str] = set()  # input that may go into this run and into no other
-        self.blocked: ErrorView | None = None  # why a budget let no further call through
         self.carries_over = False  # it ended by itself: input that came meanwhile starts another

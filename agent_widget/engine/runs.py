@@ -26,15 +26,14 @@ from ..core.events import (
     notice,
 )
 from ..core.ids import Clock, IdSource
-from ..core.replay import HARD_ENDS, call_failure, end_events
-from ..policy.budget import NOTICE_SCOPE
+from ..core.replay import BUDGET_END, HARD_ENDS, call_failure, end_events
 from ..policy.input import Standing, policy_after_run
 from ..policy.permission import Decision
 from ..policy.stop import stop_step
 from ..tools.base import MainThread
 from ..tools.final import MAX_REPAIRS, REMINDER, FinalResult
 from ..view.context import in_context
-from ..view.model import ErrorView, SessionView
+from ..view.model import SessionView
 from .approvals import STOPPED, Approvals, Asking
 from .commits import HistoryCommits
 from .compaction import Compactor
@@ -381,6 +380,7 @@ class Runs:
 
     async def _drive(self, run: ActiveRun, ports: Ports) -> None:
         """Run to the end and tell how it ended, whatever happens."""
+        error: SessionError | None = None
         try:
             if self._around.final is not None:
                 self._around.final.reset()
@@ -388,7 +388,6 @@ class Runs:
                 await self._inputs.use_follow_up(run)
             await self._require_hooks(run, ports)
             reason = await run_loop(ports)
-            error = None
             final = self._around.final
             if reason == "completed" and final is not None and final.value is UNSET:
                 reason = "no_structured_output"
@@ -396,12 +395,9 @@ class Runs:
             if reason == "handoff" and name is not None:
                 await self._around.staff.change("agent_change", lambda crew: crew.handed_to(name))
         except asyncio.CancelledError:
-            reason, error = "interrupted", None
+            reason = "interrupted"
         except BudgetExceeded as reached:
-            reason, error = reached.code, None
-            run.blocked = ErrorView(reached.message, reached.code, reached.advice)
-            text = f"{reached.message} {reached.advice}"
-            ports.emit(notice(NOTICE_SCOPE, reached.code, text))
+            reason, error = reached.code, reached
         except (ModelError, SessionError) as failure:
             reason, error = "error", failure
         except Exception as failure:  # noqa: BLE001  # a bug ends the run, never the session
@@ -474,10 +470,10 @@ class Runs:
         view = self._writer.view
         added = takewhile(lambda m: m.id != run.after_message, reversed(view.chat.messages))
         text = next((m.text for m in added if m.role == "assistant" and m.text), "")
-        error = view.error if reason == "error" else run.blocked
+        error = view.error if reason in ("error", BUDGET_END) else None
         final = self._around.final
         output = None if final is None or final.value is UNSET else final.value
-        return RunResult(run.run_id, reason, text, error, output)
+        return RunResult(run.run_id, reason, text, error, output, view.run_usage)
 
 
 def ended_data(

@@ -34,7 +34,6 @@ from ..policy.budget import Budget
 from ..policy.compaction import Compaction
 from ..policy.events import EventOptions
 from ..policy.permission import Decision
-from ..policy.prompt import PromptSummary
 from ..providers.base import Model
 from ..providers.prices import PriceList
 from ..store.base import Owner, SessionStore
@@ -51,18 +50,20 @@ from .compaction import Compactor
 from .context import Context, appended
 from .crew import crew_of
 from .ending import CLOSE_S, Ending, Receipt
+from .extensions import Extensions
 from .hooks import Hooks
 from .inputcontrol import InputControl
 from .inputs import AtRest, Inputs, Sent, as_said, clean_prompt
 from .models import ModelOptions, Models
 from .opening import Opening
 from .permissions import Permissions
-from .prompt import System, SystemPrompt
+from .prompt import System
 from .recorder import GRACE_S
 from .recovery import Resumption
 from .room import ByHand
 from .run import ABANDON_S, STOP_GRACE_S, ActiveRun
 from .runs import DEFAULT_MAX_STEPS, NotRunning, Runs, Surroundings
+from .settings import SessionSettings, SettingsDocument
 from .spending import Spending
 from .staff import Staff
 from .subagents import MAIN, Agent
@@ -112,6 +113,7 @@ class Session(Accessors):
         hooks: Hooks | None = None,
         models: ModelOptions | None = None,
         compaction: Compaction | None = None,
+        settings: SettingsDocument | None = None,
     ) -> None:
         given: object = model
         if not isinstance(given, Model):
@@ -143,6 +145,8 @@ class Session(Accessors):
         self.spending = Spending(budget, prices, clock_ms, short.context_window)
         retry = self.models.retries
         compactor = Compactor(self._writer, self.spending, self._hooks, new_id, short, retry)
+        self.settings = SessionSettings(compactor, retry, settings)
+        self.extensions = Extensions(self._hooks, self._approvals, self._writer)
         self.runs = Runs(
             Surroundings(
                 writer=self._writer,
@@ -184,11 +188,6 @@ class Session(Accessors):
     @property
     def view(self) -> SessionView:
         return self._writer.view
-
-    @property
-    def stream_id(self) -> str:
-        """Names this stream of events: another one after each opening, also of one session."""
-        return self._writer.stream_id
 
     @property
     def state(self) -> SessionState:
@@ -247,12 +246,6 @@ class Session(Accessors):
     def attend(self, attendant: Attendant) -> None:
         """Let a widget show the questions that no ``ask_user`` answers."""
         self._approvals.attendant = attendant
-
-    @property
-    def application_prompt(self) -> PromptSummary | None:
-        """Where the system text comes from, as of now; None where it is no text of the session."""
-        system = self._staff.crew.current.system
-        return system.summary if isinstance(system, SystemPrompt) else None
 
     # --- life ----------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from ..core.events import (
     ProviderSwitched,
     RetryScheduled,
     ToolStarted,
+    UsageUpdated,
     WhileRunning,
 )
 from ..core.feed import actions_of
@@ -34,9 +35,11 @@ from ..tools.base import CallText, Handoff, Kind, TextBlock, Tool, ToolContext, 
 from ..tools.registry import register
 from ..tools.results import result_output
 from .handoff import Handover
+from .helperroom import HelperCompactor
 from .inputcontrol import InputControl
 from .loop import run_loop
 from .ports import Ports, toolset_of
+from .room import Room
 from .toolrun import Delegate, left_open
 
 MAIN: Final = "main"
@@ -250,6 +253,9 @@ class _NestedRun:
         self._call_id = call_id
         self._task = user_message(f"{call_id}-task", task)
         self.state: SessionState = empty_state()
+        self._compactor: HelperCompactor | None = None
+        if outer.room is not None:
+            self._compactor = HelperCompactor(outer.room.main, self._work, self._tell)
         toolset = toolset_of(register(own_tools(agent, outer.toolset().tools)))
         self.ports: Ports = replace(
             outer,
@@ -257,7 +263,7 @@ class _NestedRun:
             toolset=lambda: toolset,
             system=agent.system,
             conversation=self._conversation,
-            room=None,
+            room=self._compactor and Room(self._compactor.main, self._compactor),
             emit=self._emit,
             commit=self._commit,
             max_steps=agent.max_steps,
@@ -280,15 +286,20 @@ class _NestedRun:
         return left_open(self.state, reason, self._call_id)
 
     def _conversation(self) -> Conversation:
-        messages: list[Message] = [self._task, *self.state.messages]
-        return Conversation.of(messages)
+        work = self._work() if self._compactor is None else self._compactor.read()
+        return Conversation.of([self._task, *work])
+
+    def _work(self) -> Sequence[Message]:
+        return self.state.messages[:]
+
+    def _tell(self, message: str) -> None:
+        self._outer.emit(AgentProgress(tool_call_id=self._call_id, message=message))
 
     def _emit(self, event: Event) -> None:
         self._fold(event)
         self._outer.emit(self._marked(event))
         if isinstance(event, ToolStarted) and event.agent_id is None:
-            told = f"Calls {event.name}"
-            self._outer.emit(AgentProgress(tool_call_id=self._call_id, message=told))
+            self._tell(f"Calls {event.name}")
 
     async def _commit(self, kind: Any, data: dict[str, Any], *events: Event) -> None:
         marked = tuple(self._marked(event) for event in events)
@@ -299,8 +310,11 @@ class _NestedRun:
     def _fold(self, event: Event) -> None:
         if event.agent_id is not None:
             return
+        if isinstance(event, UsageUpdated) and self._compactor is not None:
+            self._compactor.counted(event)
         if isinstance(event, RetryScheduled | ProviderSwitched):
-            self.state = without_answer(self.state, event.message_id)
+            if event.message_id is not None:
+                self.state = without_answer(self.state, event.message_id)
         else:
             for action in actions_of(event):
                 self.state = session_reducer(self.state, action)

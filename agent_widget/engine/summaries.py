@@ -54,7 +54,7 @@ class Summaries:
         """
         await self._show(is_running=True)
         task = self._task = asyncio.ensure_future(
-            repeated(self._retries, lambda: self._ask(messages))
+            repeated(self._retries, lambda: self._ask(messages), self._writer.emit, PURPOSE)
         )
         try:
             await asyncio.wait({task})

@@ -181,6 +181,7 @@ class McpServers:
         self._session, self._refresh = session, refresh
         session.context.expand = self.expanded
         session.context.stop_starting = self.stop_starting
+        session.extensions.discover = self.discover
         session.subscribe(self._on_event)
         self._go(self._start())
 
@@ -193,6 +194,12 @@ class McpServers:
                     await self._started.wait()
         if self._refreshing is not None:
             await asyncio.wait({self._refreshing}, timeout=self._start_wait_s)
+
+    async def discover(self) -> None:
+        """Ask the servers that are there again what they have, and return at once."""
+        for server in self._servers.values():
+            if server.state == "connected":
+                server.list_anew()
 
     def stop_starting(self) -> None:
         """Wait no more for the servers that are still starting."""

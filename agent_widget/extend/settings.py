@@ -75,10 +75,12 @@ class ProjectSettings:
         text = self._file.read_text("utf-8") if self._file.exists() else ""
         for rule in rules:
             text = rule_to_add(text, rule)
-        _write(self._file, text)
+        replaced_file(self._file, text)
         approved = self._all_approved()
         mine = sorted({*approved.get(str(self._folder), []), *rules})
-        _write(self._approved, json.dumps({**approved, str(self._folder): mine}, indent=2) + "\n")
+        replaced_file(
+            self._approved, json.dumps({**approved, str(self._folder): mine}, indent=2) + "\n"
+        )
 
     def pinned(self, tool: str) -> str | None:
         """The fingerprint of the tool that this user allowed here, None: of none."""
@@ -91,7 +93,7 @@ class ProjectSettings:
         pins = _object_in(self._pins)
         mine = pins.get(str(self._folder))
         kept = {**mine, tool: fingerprint} if isinstance(mine, dict) else {tool: fingerprint}
-        _write(self._pins, json.dumps({**pins, str(self._folder): kept}, indent=2) + "\n")
+        replaced_file(self._pins, json.dumps({**pins, str(self._folder): kept}, indent=2) + "\n")
 
     def _approved_rules(self) -> frozenset[str]:
         return frozenset(self._all_approved().get(str(self._folder), []))
@@ -125,8 +127,11 @@ def _rules_in(file: Path) -> tuple[Rules, tuple[Problem, ...]]:
     return read_rules(content)
 
 
-def _write(file: Path, text: str) -> None:
-    """Replace ``file`` as a whole: a crash leaves the old one or the new one."""
+def replaced_file(file: Path, text: str) -> None:
+    """Replace ``file`` as a whole: a crash leaves the old one or the new one.
+
+    Raises InvalidOptions for a link, OSError.
+    """
     if file.is_symlink():
         raise InvalidOptions(f"{file} is a link, and rules are not written through links.")
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -25,6 +25,8 @@ from ..engine.runs import DEFAULT_MAX_STEPS
 from ..engine.session import Session
 from ..engine.subagents import Agent, agent_tools
 from ..extend.mcp import McpServers, all_servers, given_servers
+from ..extend.settings import user_folder
+from ..extend.switches import Switched, UserSwitches
 from ..extend.trust import TrustWarning
 from ..policy.budget import Budget, RunLimits, budget_option, check_price
 from ..policy.compaction import Compaction, compaction_option
@@ -66,7 +68,7 @@ class ChatOptions(TypedDict, total=False):
     fallback: Iterable[GivenModel]
     models: Iterable[GivenModel]
     thinking: str | int | None
-    auto_retry: bool
+    auto_retry: bool | None
     base_url: str | None
     api_key: str | Callable[[], str] | None
     namespace: dict[str, Any] | None
@@ -145,7 +147,10 @@ class Assembly:
         def check(each: Model) -> None:
             _check_priced(budget, prices, each.info)
 
-        named = {**options, "api_key": known.key}
+        kept_switches = _user_switches(options)
+        switched = Switched() if kept_switches is None else kept_switches.read()
+        auto_retry = _first(options.get("auto_retry"), switched.auto_retry, True)
+        named = {**options, "api_key": known.key, "auto_retry": auto_retry}
         choice = model_choice(model, named, self.keys, check, maker_of(self._tape))
         for agent in agents:
             if agent.model is not None:
@@ -178,12 +183,14 @@ class Assembly:
             input_control=options.get("input_control", False),
             output_type=options.get("output_type"),
             budget=budget,
-            compaction=compaction_option(options.get("compaction")),
+            compaction=_compaction(options.get("compaction"), switched.auto_compaction),
+            settings=kept_switches,
             prices=prices,
             store_grace_s=options.get("store_grace_s", GRACE_S),
             warnings=(
                 *registry.warnings,
                 *guarded.notices,
+                *map(str, switched.problems),
                 *unmatched_rules(guarded.given, known_tools),
                 *unmatched_rules(guarded.kept, known_tools, only_slips=True),
             ),
@@ -252,6 +259,27 @@ class Assembly:
         """Show the plan; called on the thread of the todo tool, when the session is long there."""
         shown = tuple(Todo(item.content, item.status) for item in items)
         self.driver.engine.submit(lambda: self.driver.session.show_todos(shown))
+
+
+def _user_switches(options: ChatOptions) -> UserSwitches | None:
+    """The switches of the user's settings, for sessions that read settings."""
+    if options.get("bare", False) or not options.get("reads_settings", True):
+        return None
+    return UserSwitches(user_folder())
+
+
+def _compaction(option: object, auto: bool | None) -> Compaction:
+    """What code says of compaction, and ``auto`` where it does not say that."""
+    if option is None:
+        option = auto
+    elif isinstance(option, Mapping) and auto is not None:
+        option = {"auto": auto, **option}
+    return compaction_option(option)
+
+
+def _first(*values: bool | None) -> bool:
+    """The first of ``values`` that says something."""
+    return next(value for value in values if value is not None)
 
 
 def _settings(options: ChatOptions, tape: Recording | None) -> Settings:

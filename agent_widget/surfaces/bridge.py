@@ -42,6 +42,7 @@ from ..view.model import SessionView
 from ..view.patch import diff
 from ..view.protocol import PROTOCOL
 from ..view.schema import TRAIT_BYTES, history_to_wire, view_to_wire
+from .eventfeed import EventFeed
 from .images import addresses_of, prompt_of_page
 from .modelcommands import model_commands, without_key
 
@@ -106,6 +107,7 @@ class Bridge:
         self._live = None if delivery is None else LiveView(session.view, delivery)
         self._shown = Shown()
         self._sent = self._shown.of(session.view)
+        self._feed = EventFeed(self.epoch, self._send)
         self._last_flush_s = float("-inf")
         self._timer: asyncio.TimerHandle | None = None
         self._is_at_boundary = False
@@ -144,6 +146,7 @@ class Bridge:
         self._live.set_delivery(delivery)
 
     def _on_event(self, event: Event, view: SessionView) -> None:
+        self._feed.take(event)
         if self._live is not None:
             self._live.push(event, view)
         if isinstance(event, BOUNDARIES):
@@ -160,6 +163,7 @@ class Bridge:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._feed.flush()
         view = self._shown.of(self._session.view if self._live is None else self._live.view)
         before = self._sent
         if view is not before:
@@ -195,6 +199,7 @@ class Bridge:
                 self._greet(content)
             case "bye":
                 self.views.discard(str(content.get("view")))
+                self._feed.views.discard(str(content.get("view")))
             case "history":
                 self._send_history(content)
             case "command":
@@ -206,6 +211,8 @@ class Bridge:
         self._take_locale(content.get("languages"))
         self._flush()
         self.views.add(str(content.get("view")))
+        if content.get("events") is True:
+            self._feed.views.add(str(content.get("view")))
         self._on_greeting()
         snapshot = {"kind": "snapshot", "protocol": PROTOCOL, "epoch": self.epoch}
         self._send({**snapshot, "seq": self.seq, "view": view_to_wire(self._sent)})

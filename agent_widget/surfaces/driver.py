@@ -17,6 +17,7 @@ from ..core.errors import SessionError
 from ..core.events import CompactionResult, QueueName
 from ..core.ids import Clock, IdSource, TimeOrderedIds
 from ..core.messages import Prompt
+from ..engine.extensions import ExtensionBindings
 from ..engine.recording.tape import Recording, ReplayMismatch
 from ..engine.run import ActiveRun, RunResult
 from ..engine.runtime import EngineThread, engine_thread
@@ -106,6 +107,13 @@ class Driver:
         """Let a widget show the questions that no ``ask_user`` answers."""
         self.attendant = attendant
         self.session.attend(attendant)
+
+        async def bind() -> None:
+            bindings = ExtensionBindings(mode="widget", attendant=attendant)
+            with contextlib.suppress(SessionError):  # it is closed, and shown all the same
+                await self.session.extensions.bind(bindings)
+
+        self.engine.submit(bind)
 
     def close(self) -> None:
         """End the session and give its store back. Harmless twice.

@@ -72,8 +72,8 @@ class AgentWidget(EmbeddableWidget):
     one fails; ``models`` are those to choose from in the page (none: all that are known),
     ``thinking`` is how much the model thinks (off, minimal, low, medium, high or xhigh, or a number
     of tokens; None: as its server likes), and ``auto_retry`` makes calls that failed in passing
-    again. ``api_key`` is a key, or a function that is called for each request; it and ``base_url``
-    are for the server of the first model alone.
+    again (None: as your settings say, else it does). ``api_key`` is a key, or a function that is
+    called for each request; it and ``base_url`` are for the server of the first model alone.
 
     ``tools`` are functions or ``@tool`` tools beside those of the notebook (``notebook=False``
     leaves these out) and of ``workspace``, the folder in which file tools and bash work (None
@@ -142,7 +142,7 @@ class AgentWidget(EmbeddableWidget):
         fallback: Iterable[GivenModel] = (),
         models: Iterable[GivenModel] = (),
         thinking: str | int | None = None,
-        auto_retry: bool = True,
+        auto_retry: bool | None = None,
         tools: Iterable[Tool | Callable[..., Any]] = (),
         agents: Sequence[Agent] = (HELPER,),
         allow_tools: Sequence[str] | None = None,

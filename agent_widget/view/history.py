@@ -36,6 +36,7 @@ def view_of(journal: Journal, leaf: str | None) -> SessionView:
         input=waiting,
         name=journal.name,
         usage=_context_of(_usage(journal.usage), path),
+        run_usage=_usage(_of_last_run(journal.usage, path)),
         branches=branches_of(journal, path),
     )
 
@@ -51,6 +52,13 @@ def branches_of(journal: Journal, path: Sequence[Record]) -> dict[str, Branch]:
         if len(versions) > 1:
             found[message["id"]] = Branch(versions.index(record.id), len(versions))
     return found
+
+
+def _of_last_run(
+    calls: Sequence[Mapping[str, Any]], path: Sequence[Record]
+) -> list[Mapping[str, Any]]:
+    runs = [record.data["run_id"] for record in path if record.kind == "run_admitted"]
+    return [call for call in calls if runs and call.get("run_id") == runs[-1]]
 
 
 def _usage(calls: Sequence[Mapping[str, Any]]) -> UsageView:

@@ -49,13 +49,13 @@ class Notice(Struct, frozen=True):
     detail: Mapping[str, Json] | None = None
 
 
-class ErrorView(Struct, frozen=True):
-    """Why the last run failed and what to do about it."""
+class ErrorView(Struct, frozen=True, kw_only=True):
+    """Why the last run failed and what to do about it; ``recoverable`` is always said."""
 
     message: str
+    recoverable: bool
     code: str | None = None
     advice: str | None = None
-    recoverable: bool = False
 
 
 class QuestionView(Struct, frozen=True):
@@ -294,6 +294,7 @@ class SessionView(Struct, frozen=True):
     says that the budget let no further call through; ``locale`` is the language in which it is
     shown, once one was chosen; the view itself is English. ``servers`` maps names of MCP servers.
     With ``is_compacting_at_rest`` the phase ``compacting`` is no part of a run: a person asked.
+    ``usage`` adds up the session, ``run_usage`` the run under way, or the last one.
     """
 
     session_id: str = ""
@@ -327,6 +328,7 @@ class SessionView(Struct, frozen=True):
     locale: str | None = None
     servers: Mapping[str, ServerView] = field(default_factory=dict)
     is_compacting_at_rest: bool = False
+    run_usage: UsageView = UsageView()
 
     @property
     def connection(self) -> Literal["none", "open", "retrying", "closed"]:
@@ -335,7 +337,7 @@ class SessionView(Struct, frozen=True):
             return "closed"
         if not self.session_id:
             return "none"
-        return "retrying" if self.phase == "retrying" else "open"
+        return "retrying" if self.is_retrying else "open"
 
     @property
     def is_busy(self) -> bool:
@@ -358,8 +360,8 @@ class SessionView(Struct, frozen=True):
 
     @property
     def is_retrying(self) -> bool:
-        """The run waits before it asks its model again."""
-        return self.phase == "retrying"
+        """The run, or a summary, waits before it asks its model again."""
+        return self.model.retry is not None and not self.stopping
 
     @property
     def is_summarizing(self) -> bool:

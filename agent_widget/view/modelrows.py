@@ -53,11 +53,15 @@ def _scheduled(view: SessionView, event: RetryScheduled) -> SessionView:
     if event.agent_id is not None:  # a helper waits; the run itself is at work
         return view
     retry = RetryView(event.attempt, event.max_attempts, event.delay_ms, event.error_message)
-    return in_phase(replace(view, model=replace(view.model, retry=retry)), "retrying")
+    view = replace(view, model=replace(view.model, retry=retry))
+    return view if event.purpose else in_phase(view, "retrying")  # a summary is still being made
 
 
 def _started(view: SessionView, event: RetryStarted) -> SessionView:
-    return view if event.agent_id is not None else in_phase(without_retry(view), "preparing")
+    if event.agent_id is not None:
+        return view
+    view = without_retry(view)
+    return view if event.purpose else in_phase(view, "preparing")
 
 
 def _ended(view: SessionView, event: RetryEnded) -> SessionView:
@@ -74,6 +78,8 @@ def without_retry(view: SessionView) -> SessionView:
 def _taken_back(view: SessionView, event: RetryScheduled | ProviderSwitched) -> SessionView:
     """Nothing is left of a failed answer, calls that were being written included."""
     message_id = event.message_id
+    if message_id is None:
+        return view
     chat = edited_run(view.chat, event.agent_id, lambda run: without_answer(run, message_id))
     drafts = view.drafts if event.agent_id is not None else {}
     return replace(view, chat=chat, drafts=drafts)
@@ -86,10 +92,11 @@ def _usage(view: SessionView, event: UsageUpdated) -> SessionView:
         event.cache_read_tokens,
         event.cache_write_tokens,
     )
-    usage = view.usage.plus(tokens, event.cost, event.currency, event.uncached_cost)
+    paid = event.cost, event.currency, event.uncached_cost
+    usage, run = view.usage.plus(tokens, *paid), view.run_usage
     if event.agent_id is None and event.purpose is None:
         usage = usage.in_context(event.context_window_tokens)
-    return replace(view, usage=usage)
+    return replace(view, usage=usage, run_usage=run.plus(tokens, *paid) if event.run_id else run)
 
 
 MODEL_ROWS: Final[Mapping[type[Event], Callable[[SessionView, Any], SessionView]]] = {

@@ -57,6 +57,7 @@ from ..core.eventwire import event_to_wire
 from ..core.feed import actions_of
 from ..core.messages import Conversation, user_message
 from ..core.reducer import session_reducer
+from ..core.replay import BUDGET_END
 from ..core.state import SessionState
 from ..core.wire import messages_from_wire
 from .blocks import with_block, without_block
@@ -72,6 +73,7 @@ from .model import (
     Phase,
     SessionView,
     StorageView,
+    UsageView,
 )
 from .modelrows import MODEL_ROWS, without_retry
 from .servers import SERVER_ROWS
@@ -153,6 +155,7 @@ def _with_chat(view: SessionView, chat: SessionState) -> SessionView:
         view.locale,
         view.servers,
         view.is_compacting_at_rest,
+        view.run_usage,
     )
 
 
@@ -164,7 +167,8 @@ def _created(view: SessionView, event: SessionCreated) -> SessionView:
 
 
 def _resumed(view: SessionView, _event: SessionResumed) -> SessionView:
-    return replace(view, is_spent=False)  # what it spends is counted from its opening
+    # What it spends is counted from its opening: a budget that was used up is a new one.
+    return replace(view, is_spent=False, error=None) if view.is_spent else view
 
 
 def _reset(view: SessionView, _event: SessionReset) -> SessionView:
@@ -183,6 +187,7 @@ def _reset(view: SessionView, _event: SessionReset) -> SessionView:
         agents={},
         blocks={},
         usage=view.usage.in_context(None),
+        run_usage=UsageView(),
     )
 
 
@@ -318,14 +323,18 @@ def _policy(view: SessionView, event: InputPolicyChanged) -> SessionView:
 
 
 def _started(view: SessionView, _event: TurnStarted) -> SessionView:
-    return replace(view, phase="preparing", error=None, stopping=False)
+    fresh = UsageView()
+    return replace(view, phase="preparing", error=None, stopping=False, run_usage=fresh)
 
 
 def _turn_error(view: SessionView, event: TurnError) -> SessionView:
     if event.recoverable:
         notice = Notice(f"n-{event.seq}", event.error_kind or event.scope, event.message)
         return _with_notice(view, notice)
-    return replace(view, error=ErrorView(event.message, event.error_kind, event.advice))
+    error = ErrorView(
+        message=event.message, recoverable=False, code=event.error_kind, advice=event.advice
+    )
+    return replace(view, error=error)
 
 
 def _events_dropped(view: SessionView, event: EventsDropped) -> SessionView:
@@ -344,6 +353,9 @@ def _dismissed(view: SessionView, event: NoticeDismissed) -> SessionView:
 
 def _run_end(view: SessionView, event: TurnCompleted | TurnAborted) -> SessionView:
     phase: Phase = "error" if view.chat.status == "error" else "idle"
+    is_spent = event.reason == BUDGET_END
+    if is_spent and isinstance(event, TurnAborted):  # no failure, and as plain to see as one
+        view = replace(view, error=_spent(event))
     return replace(
         without_retry(view),
         phase=phase,
@@ -355,7 +367,16 @@ def _run_end(view: SessionView, event: TurnCompleted | TurnAborted) -> SessionVi
         marks=_marks_after(view, event.reason),
         agents=_agents_at_rest(view.agents),
         blocks={},
-        is_spent=event.reason == "budget_exceeded",
+        is_spent=is_spent,
+    )
+
+
+def _spent(event: TurnAborted) -> ErrorView:
+    return ErrorView(
+        message=event.message or "",
+        recoverable=False,
+        code=event.reason,
+        advice=event.advice,
     )
 
 

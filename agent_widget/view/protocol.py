@@ -400,6 +400,16 @@ class Refusal(TypedDict):
 ReplyMessage: TypeAlias = Receipt | Refusal
 
 
+class EventsMessage(TypedDict):
+    """The events of the session, for a page that greeted with ``"events": true``: as code reads
+    them, each once and in order.
+    """
+
+    kind: Literal["events"]
+    epoch: str
+    events: list[Json]
+
+
 class HistoryMessage(TypedDict):
     """Older messages; ``items[0]`` has the absolute index ``first``."""
 

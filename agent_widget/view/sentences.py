@@ -296,7 +296,7 @@ def _completed(event: TurnCompleted) -> Said:
 
 
 def _aborted(event: TurnAborted) -> Said:
-    return said("run.aborted", reason=quoted(event.reason))
+    return said("run.aborted", reason=quoted(event.reason), because=_because(event.message))
 
 
 def _error(event: TurnError) -> str:

@@ -17,7 +17,7 @@ from ..core.messages import (
     TextPart,
     ToolPart,
 )
-from .model import NO_FACTS, NOT_LIVE, Notice, SessionView
+from .model import NO_FACTS, NOT_LIVE, Notice, SessionView, UsageView
 
 CardState = Literal["running", "awaiting_permission", "completed", "failed", "denied", "cancelled"]
 
@@ -38,8 +38,9 @@ def snapshot_of(
     Keys: ``session_id``, ``name``, ``connection``, ``phase``, ``status``, ``interaction``,
     ``messages`` (each with ``parts``, whose calls name a card), ``tools`` (cards by call id, those
     of sub-agents too), ``agents`` (by the id of their call, with their messages), ``todos``,
-    ``usage``, ``notices`` (20 at most), ``last_error`` (or None), ``pending_input``, ``question``,
-    ``model``, ``mode`` and ``storage``. ``open_thinking`` is thinking under way, by message id.
+    ``usage`` and ``run_usage`` (of the run under way, or the last), ``notices`` (20 at most),
+    ``last_error`` (or None), ``pending_input``, ``question``, ``model``, ``mode`` and ``storage``.
+    ``open_thinking`` is thinking under way, by message id.
     """
     thinking = open_thinking or {}
     return {
@@ -53,7 +54,8 @@ def snapshot_of(
         "tools": {call.id: _card(call, view) for call in _calls(view.chat.messages)},
         "agents": _agents(view),
         "todos": [_without_none(_data(todo)) for todo in view.todos],
-        "usage": {**_data(view.usage), "total_tokens": view.usage.total_tokens},
+        "usage": _usage(view.usage),
+        "run_usage": _usage(view.run_usage),
         "notices": [_notice(notice) for notice in view.notices],
         "last_error": None if view.error is None else _without_none(_data(view.error)),
         "pending_input": [_data(row) for row in view.input.waiting],
@@ -62,6 +64,10 @@ def snapshot_of(
         "mode": view.mode,
         "storage": _data(view.storage),
     }
+
+
+def _usage(usage: UsageView) -> dict[str, Json]:
+    return {**_data(usage), "total_tokens": usage.total_tokens}
 
 
 def _message(message: Message, view: SessionView, thinking: Mapping[str, str]) -> dict[str, Json]:

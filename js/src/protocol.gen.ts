@@ -345,6 +345,13 @@ export interface Refusal {
   message: string;
 }
 
+/** The events of the session, for a page that greeted with `"events": true`: as code reads them, each once and in order. */
+export interface EventsMessage {
+  kind: "events";
+  epoch: string;
+  events: unknown[];
+}
+
 /** Older messages; `items[0]` has the absolute index `first`. */
 export interface HistoryMessage {
   kind: "history";

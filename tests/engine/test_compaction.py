@@ -362,7 +362,7 @@ async def test_stop_ends_a_summary_and_the_next_message_goes_through() -> None:
         result = await asyncio.wait_for(asyncio.wrap_future(run.future), 2)
         assert result.reason == "interrupted"
         assert ended(case).aborted
-        case.session.compaction.set_auto_enabled(is_enabled=False)
+        await case.session.settings.set_auto_compaction_enabled(False)
         assert (await case.send("four")).text == "a3"
 
 

@@ -97,7 +97,9 @@ async def test_cycling_goes_round_the_scoped_models_and_tells_what_it_came_to() 
         assert (cycle.model, cycle.thinking_level, cycle.is_scoped) == ("b", None, True)
         steps = [await models.cycle_model("previous") for _ in range(2)]
         assert [step.model for step in steps if step] == ["a", "c"]
+        assert models.scoped_models == ("a", "b", "c")
     async with opened(Thinker("a")) as case:
+        assert case.session.models.scoped_models == ()
         assert await case.session.models.cycle_model() is None
 
 

@@ -9,7 +9,14 @@ import pytest
 
 from agent_widget import Agent, tool
 from agent_widget.core.errors import ModelError, SessionError
-from agent_widget.core.events import AgentCompleted, ProviderSwitched, RetryScheduled
+from agent_widget.core.events import (
+    AgentCompleted,
+    Event,
+    ProviderSwitched,
+    RetryEnded,
+    RetryScheduled,
+    RetryStarted,
+)
 from agent_widget.core.journal import Journal
 from agent_widget.core.usage import Usage
 from agent_widget.engine.models import ModelOptions
@@ -19,6 +26,7 @@ from agent_widget.policy.retry import RetrySettings, retry_plan
 from agent_widget.providers.prices import PriceList, TokenPrices
 from agent_widget.testing.doubles import ScriptedModel, Step, call, end, text
 from agent_widget.view.history import view_of
+from agent_widget.view.model import SessionView
 from tests.engine.support import Case, FakeClock, asked, opened, said
 
 pytestmark = pytest.mark.anyio
@@ -41,6 +49,20 @@ class Waits:
 
     def options(self, **more: Any) -> ModelOptions:
         return ModelOptions(sleep=self.sleep, chance=lambda: 0.0, **more)
+
+
+def backing_off(case: Case) -> list[tuple[str, tuple[int, str] | None]]:
+    """The phase and the wait that the view shows after each event of a wait from now on."""
+    seen: list[tuple[str, tuple[int, str] | None]] = []
+
+    def watch(event: Event, view: SessionView) -> None:
+        if event.type.startswith("retry."):
+            retry = view.model.retry
+            wait = None if retry is None else (retry.attempt, retry.reason)
+            seen.append((view.phase, wait))
+
+    case.session.subscribe(watch)
+    return seen
 
 
 def shown_and_stored(case: Case, records: Any) -> None:
@@ -100,9 +122,18 @@ async def test_a_summary_that_fails_in_passing_is_asked_for_again_and_stop_ends_
     async with opened(model, models=waits.options(), compaction=short) as case:
         await case.send("one")
         await case.send("two")
+        seen = backing_off(case)
         assert (await case.session.compact()).summary == "SUM"
         assert waits.seconds == [2.0, 4.0]
         assert case.session.view.error is None
+        waiting_for = [(1, BUSY.message), None, (2, RESET.message), None, None]
+        assert [retry for _, retry in seen] == waiting_for
+        assert {phase for phase, _ in seen} == {"compacting"}
+        kinds = RetryScheduled | RetryStarted | RetryEnded
+        told = [event for event in case.events if isinstance(event, kinds)]
+        assert isinstance(told[-1], RetryEnded)
+        assert (told[-1].success, told[-1].attempt) == (True, 2)
+        assert {event.purpose for event in told} == {"compaction"}
     waiting = asyncio.Event()
 
     async def sleep(_seconds: float) -> None:
@@ -115,11 +146,56 @@ async def test_a_summary_that_fails_in_passing_is_asked_for_again_and_stop_ends_
         await case.send("two")
         making = asyncio.create_task(case.session.compact())
         await waiting.wait()
+        assert case.session.view.is_retrying
+        assert case.session.view.is_compacting
         assert case.session.compaction.abort()
         with pytest.raises(SessionError, match="cancelled"):
             await making
         assert len(model.requests) == 3
+        view = case.session.view
+        assert (view.model.retry, view.phase, view.connection) == (None, "idle", "open")
         assert case.session.models.retries.retry_attempt() == 0
+
+
+async def test_the_wait_of_a_summary_of_a_branch_is_told_and_keeps_nobody_busy() -> None:
+    model = ScriptedModel([[text("a1")], [text("a2")], BUSY, [text("SUM")]])
+    async with opened(model, models=Waits().options()) as case:
+        await case.send("one")
+        await case.send("two")
+        seen = backing_off(case)
+        await case.session.tree.navigate(case.session.messages[0].id, summarize=True)
+        assert seen == [("summarizing", (1, BUSY.message)), *[("summarizing", None)] * 2]
+        assert case.session.view.phase == "idle"
+
+
+async def test_a_summary_that_is_not_to_be_had_says_so_after_its_last_wait() -> None:
+    answers: list[Step] = [[text("a1" * 200)], [text("a2" * 200)]]
+    model, short = ScriptedModel([*answers, BUSY, RESET]), Compaction(keep_tokens=1, auto=False)
+    waits = Waits().options(retry=RetrySettings(max_retries=1))
+    async with opened(model, models=waits, compaction=short) as case:
+        await case.send("one")
+        await case.send("two")
+        with pytest.raises(SessionError, match="connection broke"):
+            await case.session.compact()
+        end = next(event for event in case.events if isinstance(event, RetryEnded))
+        assert (end.success, end.final_error) == (False, RESET.message)
+        assert case.session.view.model.retry is None
+
+
+async def test_nothing_is_tried_again_because_of_an_error_that_is_recoverable() -> None:
+    def broken(_history: object, _meta: object) -> None:
+        raise RuntimeError("no such luck")
+
+    model = ScriptedModel([[text("a")], [text("b")]])
+    retrying = Waits().options()
+    async with opened(model, models=retrying, on_history_commit=broken) as case:
+        assert (await case.send("one")).ok
+        await case.session.drain()
+        view = case.session.view
+        assert [notice.code for notice in view.notices] == ["on_history_commit"]
+        assert (len(model.requests), view.phase, view.can_retry) == (1, "idle", False)
+        assert not any(event.type.startswith("retry.") for event in case.events)
+        assert (await case.send("two")).text == "b"
 
 
 async def test_a_helper_whose_prompt_is_too_long_says_so_and_its_run_goes_on() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+from typing import Literal
 
 import pytest
 
@@ -46,11 +47,17 @@ async def test_at_the_cap_the_run_ends_before_the_next_call_and_the_session_stay
         assert (result.reason, len(model.requests)) == ("budget_exceeded", 2)
         assert result.error is not None
         assert "300 tokens" in result.error.message
-        assert case.session.view.phase == "idle"
-        assert [notice.code for notice in case.session.view.notices] == ["budget_exceeded"]
-        assert not case.session.view.can_retry  # it would end the same way
+        view = case.session.view
+        assert (view.phase, view.chat.status, view.can_send) == ("idle", "idle", True)
+        assert view.error == result.error  # said where failures are said, and once
+        assert (result.error.code, view.notices) == ("budget_exceeded", ())
+        assert result.error.advice == "Give a larger budget, or start a new session."
+        assert not view.can_retry  # it would end the same way
+        journal = Journal.of(await case.records())
+        assert view_of(journal, journal.leaf).error == view.error
         assert (await case.send("again")).reason == "budget_exceeded"
         assert len(model.requests) == 2
+        assert case.session.view.notices == ()
         calls_made = [part for m in case.session.messages for part in m.tool_calls]
         assert [part.state for part in calls_made] == ["done", "done"]
 
@@ -63,6 +70,25 @@ async def test_warn_says_so_once_a_run_and_goes_on() -> None:
         assert [notice.code for notice in case.session.view.notices] == ["budget"]
 
 
+@pytest.mark.parametrize(("on_exceeded", "requests"), [("warn", 5), ("block", 1)])
+async def test_a_server_that_counts_no_tokens_is_told_of_once_a_run(
+    on_exceeded: Literal["warn", "block"], requests: int
+) -> None:
+    silent: Step = [text("t"), call("look")]
+    helper = Agent("helper", "Helps.", model=ScriptedModel([silent, [text("helped")]]))
+    delegates: Step = [call("delegate_to_helper", {"task": "t"})]
+    model = ScriptedModel([silent, silent, delegates, silent, [text("done")]])
+    budget = Budget(max_total_tokens=100, on_exceeded=on_exceeded)
+    async with opened(model, [look], agents=[helper], budget=budget) as case:
+        await case.send("go")
+        view = case.session.view
+        told = [notice.message for notice in view.notices]
+        told += [] if view.error is None else [view.error.message]
+        assert len(model.requests) == requests
+        (said,) = told
+        assert said.startswith("The budget cannot be kept: a model call has no token count.")
+
+
 async def test_dollars_are_counted_stored_and_shown() -> None:
     model = ScriptedModel([[text("a"), end("stop", USED)], [text("b"), end("stop", USED)]])
     budget = Budget(max_usd=2)
@@ -73,6 +99,30 @@ async def test_dollars_are_counted_stored_and_shown() -> None:
         journal = Journal.of(await case.records())
         assert view_of(journal, journal.leaf).usage == usage
         assert (await case.send("more")).reason == "budget_exceeded"
+
+
+async def test_usage_is_summed_for_the_session_and_for_each_run() -> None:
+    helper = Agent("helper", "Helps.", model=ScriptedModel([[text("h"), end("stop", USED)]]))
+    delegates: Step = [call("delegate_to_helper", {"task": "t"}), end("tool_calls", USED)]
+    answer: Step = [text("a"), end("stop", USED)]
+    script: list[Step] = [delegates, answer, answer, [text("Summed up."), end("stop", USED)]]
+    async with opened(script, agents=[helper], prices=PRICES) as case:
+        first = (await case.send("one")).usage
+        second = (await case.send("two")).usage
+        await case.session.tree.navigate(case.session.messages[0].id, summarize=True)
+        view = case.session.view
+        assert [(each.requests, each.total_tokens) for each in (first, second, view.usage)] == [
+            (3, 450),
+            (1, 150),
+            (5, 750),
+        ]
+        assert float(second.cost or 0) == 2.0
+        assert view.run_usage == second
+        journal = Journal.of(await case.records())
+        runs = [record.data["run_id"] for record in journal.records if record.kind == "run_ended"]
+        ends = [record.id for record in journal.records if record.kind == "run_ended"]
+        assert len({*runs}) == 2
+        assert [view_of(journal, leaf).run_usage for leaf in ends] == [first, second]
 
 
 async def test_a_call_of_unknown_price_shows_no_cost() -> None:
@@ -121,6 +171,7 @@ async def test_a_session_that_is_opened_again_may_be_retried_for_its_budget_is_n
         session_id = case.session.session_id
     async with opened(calls(1), [look], store=store, session_id=session_id, opening=2) as case:
         assert not case.session.view.is_spent
+        assert case.session.view.error is None
 
 
 async def overshoot(seed: int) -> tuple[int, int]:

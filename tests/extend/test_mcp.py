@@ -15,6 +15,7 @@ import pytest
 
 from agent_widget.core.errors import InvalidOptions, SessionError
 from agent_widget.core.events import Event, McpDiscovered, ToolsChanged
+from agent_widget.engine.extensions import ExtensionBindings
 from agent_widget.policy.permission import Decision, Question
 from agent_widget.surfaces.sdk import create_session
 from agent_widget.testing.doubles import ScriptedModel, Step, call, text
@@ -374,6 +375,15 @@ async def test_a_server_of_the_protocol_of_2026_is_heard_when_its_tools_change(
         await chat.ask("learn to dance")
         await until(chat, lambda: "mcp__new__dance" in chat.driver.session.tools.names)
     assert ledger.read_text() == "refused initialize\n"
+
+
+async def test_a_host_that_binds_itself_hears_what_a_server_has_by_now(tmp_path: Path) -> None:
+    async with chatting([], {"silent": raw("silent", tmp_path / "ledger")}) as chat:
+        seen: list[Event] = []
+        chat.subscribe(lambda event, _view: seen.append(event))
+        await chat.call(lambda session: session.extensions.bind(ExtensionBindings()))
+        await until(chat, lambda: kinds(seen, ToolsChanged) == 1)
+        assert kinds(seen, McpDiscovered) == 1
 
 
 def kinds(events: list[Event], kind: type[Event]) -> int:

@@ -9,16 +9,18 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from agent_widget.core.events import BlockStart, Event, MsgTextDelta
+from agent_widget.core.events import BlockStart, Event, MsgTextDelta, TurnError
 from agent_widget.core.eventwire import event_to_wire
 from agent_widget.core.feed import actions_of
 from agent_widget.core.reducer import session_reducer
 from agent_widget.core.state import empty_state
-from agent_widget.view.model import SessionView
+from agent_widget.view.model import MAX_NOTICES, Notice, SessionView
 from agent_widget.view.patch import apply, diff
 from agent_widget.view.project import project
 from agent_widget.view.schema import view_to_wire
+from agent_widget.view.snapshot import snapshot_of
 from tests.support.strategies import EVENTS
 
 SESSIONS = st.lists(EVENTS, max_size=30)
@@ -93,3 +95,21 @@ def test_a_delta_costs_one_small_operation_whatever_came_before() -> None:
 
 def _with_message(view: SessionView) -> SessionView:
     return project(view, BlockStart(message_id="a-1", index=0, block_type="text"))
+
+
+@given(SESSIONS, st.sampled_from(["model", "persistence", "hook"]), st.text(max_size=6))
+def test_a_recoverable_error_is_a_notice_and_nothing_else(
+    events: list[Event], scope: str, message: str
+) -> None:
+    """The session is open, whatever it is: what may be sent or tried again is as it was."""
+    before = views_of(events)[-1]
+    after = project(before, TurnError(seq=99, scope=scope, message=message, recoverable=True))
+    kept = before.notices[1:] if len(before.notices) == MAX_NOTICES else before.notices
+    assert after == replace(before, notices=(*kept, Notice("n-99", scope, message)))
+
+
+@given(SESSIONS)
+def test_the_error_of_a_view_always_says_whether_it_is_recoverable(events: list[Event]) -> None:
+    for view in views_of(events):
+        error = snapshot_of(view)["last_error"]
+        assert error is None or isinstance(error["recoverable"], bool)

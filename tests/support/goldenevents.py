@@ -231,12 +231,13 @@ def _scripts() -> dict[str, tuple[Play, list[Step], dict[str, Any]]]:
             [
                 [text("1")],
                 [text("2")],
+                _BUSY,
                 [text("They said one."), end("stop", Usage(50, 9))],
                 [text("3"), end("stop", Usage(990, 5))],
                 [text("They said two."), end("stop", Usage(40, 8))],
                 ModelError("bad_request", "The prompt is too long.", is_too_long=True),
             ],
-            {"compaction": Compaction(keep_tokens=5, context_window=1_000)},
+            {"compaction": Compaction(keep_tokens=5, context_window=1_000), "models": _options()},
         ),
         "models": (
             models,

@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from agent_widget import tool
+from agent_widget.core.eventwire import event_to_wire
 from agent_widget.engine.approvals import READING_MS
 from agent_widget.engine.models import ModelOptions
 from agent_widget.providers.base import ModelInfo
@@ -80,6 +81,26 @@ async def test_a_page_that_wants_whole_answers_gets_them_block_by_block() -> Non
         await ended(case)
         await page.command("dismiss", nid="n-0")
         assert page.shows(case.session)
+
+
+async def test_a_page_that_asks_for_the_events_gets_the_same_ones_as_code() -> None:
+    async with bridged([[text("Hel"), text("lo"), call("change", {"name": "x"})]]) as (case, page):
+        stream = case.session.events()
+        page.hello("plain")
+        page.hello("curious", events=True)
+        greeted = len(case.events)
+        await page.command("send", text="hi")
+        question = await case.question()
+        case.session.decide(question.permission_id, "deny")
+        await ended(case)
+        await case.session.close()
+        await page.command("dismiss", nid="n-0")
+        told = [event_to_wire(event) async for event in stream]
+        sent = [content for content in page.sent if content["kind"] == "events"]
+        since = [wire for wire in told if wire["seq"] >= case.events[greeted].seq]
+        assert [each for content in sent for each in content["events"]] == since
+        assert {content["epoch"] for content in sent} == {case.session.stream_id}
+        assert json.loads(json.dumps(sent)) == sent
 
 
 async def test_nothing_is_sent_while_no_page_watches_but_the_trait_rests_up_to_date() -> None:

@@ -14,6 +14,8 @@ import pytest
 
 from agent_widget import Agent, AgentWidget, Judgement, Question, SessionError, tool
 from agent_widget.core.errors import InvalidOptions
+from agent_widget.engine.extensions import ExtensionBindings
+from agent_widget.engine.runtime import engine_thread
 from agent_widget.policy.hooks import python_hook
 from agent_widget.testing.doubles import Gate, ScriptedModel, Step, call, text
 from agent_widget.view.schema import view_to_wire
@@ -86,6 +88,13 @@ def test_input_during_a_run_raises_where_it_was_typed(chat: Open) -> None:
     assert caught.value.code == "INPUT_BLOCKED"
     gate.open()
     assert run.result(10).ok
+
+
+def test_a_widget_is_the_host_of_the_extensions_of_its_session(chat: Open) -> None:
+    extensions = chat("offline").session.extensions
+    bound = engine_thread().submit(lambda: extensions.bind(ExtensionBindings()))
+    bound.result(60)  # it waits until the widget has bound itself, and takes nothing away
+    assert extensions.mode == "widget"
 
 
 def test_errors_do_not_raise_but_can(chat: Open) -> None:

@@ -303,9 +303,13 @@ class McpServer:
             fingerprints.setdefault(each.name, fingerprint_of(self.config, each))
         return Listing(tuple(used), tuple(left_out), tuple(prompts), tuple(resources), fingerprints)
 
+    def list_anew(self) -> None:
+        """Ask it again what it has, soon, if it is there."""
+        self._stale.set()
+
     async def _on_message(self, message: Any) -> None:
         if type(message).__name__.endswith("ListChangedNotification"):
-            self._stale.set()
+            self.list_anew()
 
     # --- use -----------------------------------------------------------------------------------
 

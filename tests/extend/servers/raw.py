@@ -53,6 +53,8 @@ def tools() -> list[dict[str, object]]:
             return [tool("work", f"Version {CALLS}.")]
         case "nested":
             return [tool("work"), tool("y__work"), tool("x_y__work")]
+        case "silent":
+            return [tool("work", f"Version {time.monotonic_ns()}.")]
     return [tool("work")]
 
 
