@@ -20,10 +20,10 @@ from msgspec import Struct
 from ..core.errors import InvalidOptions, SessionError
 from ..policy.decision import ruling_on
 from ..policy.options import DIALECTS, MODES, Call, Kind, PermissionOptions, default_dialect
-from ..policy.rules import TARGETS, Rules, Target, read_rules, rules_of
+from ..policy.rules import TARGETS, Rules, Target, read_rules
 from ..view.locale.words import ENGLISH, LOCALES
 from ..view.narrate import Narrator
-from .defaults import SECRET_FILES
+from .defaults import SECRETS
 from .paths import DiskPaths
 from .recorded import DATABASE, events_on
 
@@ -89,8 +89,8 @@ def _permit(options: argparse.Namespace, out: IO[str]) -> int:
         text = f"{options.rules} cannot be read: {error.strerror}. Name a settings file."
         print(text, file=sys.stderr)  # noqa: T201
         return 2
-    if options.tool in TARGETS and TARGETS[options.tool].kind == "path":
-        rules = rules.joined(rules_of(ask=SECRET_FILES))  # as in every chat
+    if options.mode != "allow_all":
+        rules = rules.joined(SECRETS)  # as in every chat
     permission = PermissionOptions(mode=options.mode, rules=rules, host_shell=options.shell)
     if (options.source is None) == (options.text is None):
         print("Give a command after -- or a file with --from, one of the two.", file=sys.stderr)  # noqa: T201

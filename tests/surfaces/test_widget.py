@@ -269,10 +269,14 @@ def test_permission_options_that_cannot_work_raise(options: dict[str, Any], name
 def test_rules_and_modes_decide_without_a_person_and_allow_all_stays_in_sight(
     chat: Open, tmp_path: Path
 ) -> None:
-    steps: list[Step] = [[call("bash", {"command": "echo hi > made.txt"})], [text("end")]]
+    lines = ["echo hi > .env", "sh -c 'cat .env' > made.txt", "for f in *.txt; do cp $f b; done"]
+    steps: list[Step] = [[call("bash", {"command": line})] for line in lines]
+    steps += [[call("read_file", {"path": ".env"})], [text("end")]]
     widget = chat(ScriptedModel(steps), permission={"mode": "allow_all"}, workspace=tmp_path)
     assert widget.ask("go", timeout_s=20).ok
-    assert (tmp_path / "made.txt").read_text() == "hi\n"
+    states = [part.state for message in widget.messages for part in message.tool_calls]
+    assert states == ["done"] * 4
+    assert (tmp_path / "b").read_text() == "hi\n"
     assert "allow_all" in str(widget.session.view.mode_warning)
 
 
