@@ -213,5 +213,6 @@ def _requested(
 
 
 def _nobody(question: Question, decision: Decision) -> TurnError:
-    message = f"{question.tool} was denied. {decision.reason or NOBODY} {ADVICE}"
+    why = "" if question.reason is None else f"It asked because: {question.reason.rstrip('.')}. "
+    message = f"{question.tool} was denied. {why}{decision.reason or NOBODY} {ADVICE}"
     return notice("permission", "nobody_to_ask", message)

@@ -228,8 +228,9 @@ async def _permitted(
 
 async def _denied(ports: Ports, call: ProposedCall, ruling: Ruling) -> Outcome:
     await _decided(ports, call, "deny", ruling.source, ruling.matched_rule, ruling.reason)
-    what = f"the rule {ruling.matched_rule}" if ruling.matched_rule else f"{ruling.reason}"
-    return Outcome(error_type="denied", message=f"Denied by {what}.")
+    rule, reason = ruling.matched_rule, ruling.reason
+    message = f"Denied by the rule {rule}." if rule else f"Denied: {reason}."
+    return Outcome(error_type="denied", message=message)
 
 
 def _asking(

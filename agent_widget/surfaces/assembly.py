@@ -48,6 +48,7 @@ from .driver import Driver, Settings, clock_ms
 from .keeping import Where, kept_at
 from .keys import KnownKey
 from .modelchoice import GivenModel, GivenModels, model_choice
+from .optionkinds import require_kinds
 from .taping import maker_of, tape_of_options, taped_agents, timed
 
 GivenTool = Tool | Callable[..., Any]
@@ -298,6 +299,7 @@ def _require_known(options: Mapping[str, object]) -> None:
             near = get_close_matches(name, known, 1)
             hint = f"Did you mean {near[0]}?" if near else "Known ones: help(AgentWidget)."
             raise InvalidOptions(f"There is no option {name}.", advice=hint)
+    require_kinds(options)
     for name in ("tools", "agents", "hooks"):
         value = options.get(name, ())
         if isinstance(value, str) or not isinstance(value, Iterable):

@@ -200,6 +200,14 @@ async def test_without_anybody_it_is_denied_and_one_notice_says_why() -> None:
         assert "ask_user" in notice.message
 
 
+async def test_the_notice_says_why_it_asked_where_there_is_a_reason() -> None:
+    judges: dict[str, Any] = {"attended": False, "adjudicator": lambda _call: "safe"}
+    async with opened([[call("change", {"name": "a"})], [text("end")]], [change], **judges) as case:
+        await case.send("go")
+        [notice] = case.session.view.notices
+        assert "It asked because: The adjudicator answered 'safe'. " in notice.message
+
+
 async def raising(_question: Question) -> bool:
     raise RuntimeError("the guard fell over")
 

@@ -17,6 +17,7 @@ from agent_widget.core.errors import InvalidOptions
 from agent_widget.engine.extensions import ExtensionBindings
 from agent_widget.engine.runtime import engine_thread
 from agent_widget.policy.hooks import python_hook
+from agent_widget.surfaces.optionkinds import KINDS
 from agent_widget.testing.doubles import Gate, ScriptedModel, Step, call, text
 from agent_widget.view.schema import view_to_wire
 
@@ -239,6 +240,7 @@ def test_code_runs_in_the_given_namespace(chat: Open) -> None:
         ({"tools": [3]}, "3"),
         ({"tools": [lambda x: x]}, "lambda"),
         ({"ask_user": "yes"}, "yes"),
+        *(({name: 2.5}, f"{name}=2.5 is") for name in KINDS if name != "bare"),
         ({"temprature": 1}, "temprature"),
     ],
 )
@@ -258,6 +260,8 @@ def test_misuse_raises_at_construction_and_names_the_value(
         ({"permission": {"rule": {}}}, "rule"),
         ({"permission": {"ask_user": bool}, "ask_user": bool}, "twice"),
         ({"permission": {"mode": "default"}, "adjudicator": bool}, "adjudicator"),
+        ({"adjudicator": "safe"}, "'safe' is neither a function nor False. Pass a function"),
+        ({"adjudicator": True}, "adjudicator=True"),
         ({"workspace": "/no/such/folder"}, "/no/such/folder"),
     ],
 )
