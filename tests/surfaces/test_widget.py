@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import subprocess
 import sys
+import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -348,6 +351,20 @@ def test_a_closed_widget_says_so(chat: Open) -> None:
     assert len(widget.messages) == 2
     with pytest.raises(SessionError, match="closed"):
         widget.send("more")
+
+
+def test_of_a_closed_chat_that_nobody_holds_nothing_is_kept() -> None:
+    chats = []
+    for _ in range(3):
+        widget = AgentWidget(ScriptedModel([[text("Hello")]]), tools=[change])
+        assert widget.ask("hi", timeout_s=20).ok
+        widget.close()
+        chats.append(weakref.ref(widget.session))
+        del widget
+    deadline_s = time.monotonic() + 60
+    while any(chat() is not None for chat in chats):
+        assert time.monotonic() < deadline_s, "a session is held by something"
+        gc.collect()
 
 
 def test_calling_the_widget_from_the_engines_thread_is_refused_not_hung(chat: Open) -> None:
