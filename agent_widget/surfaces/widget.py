@@ -50,6 +50,7 @@ from .fallback import view_as_html, view_as_markdown, view_as_text
 from .images import prompt_of
 from .keeping import Where
 from .kernel.context import DisplayContext
+from .kernel.reruns import run_cells
 from .modelchoice import GivenModel, GivenModels
 from .run import Run
 
@@ -239,6 +240,9 @@ class AgentWidget(EmbeddableWidget):
         words = self._chat.words().for_page()
         super().__init__(snapshot=self._chat.first_snapshot(), words=words)
         self._chat.connect()
+        cells = run_cells(self._driver.host)
+        if cells is not None:
+            cells.add(self, self._chat.is_idle_and_unseen)
 
     # --- talking -------------------------------------------------------------------------------
 
