@@ -223,6 +223,20 @@ def test_the_adjudicator_of_a_deployment_judges_where_no_mode_is_chosen(
     assert [notice.code for notice in widget.session.view.notices] == notices
 
 
+def test_an_agent_has_its_own_model_by_name_and_plain_functions_as_tools(chat: Open) -> None:
+    def weather(city: str) -> str:
+        """Weather."""
+        return city
+
+    offline = Agent("talker", "Talks.", tools=[weather], model="offline")
+    steps: list[Step] = [[call("delegate_to_talker", {"task": "what are you?"})], [text("end")]]
+    widget = chat(ScriptedModel(steps), agents=[offline])
+    assert widget.ask("go", timeout_s=20).ok
+    assert "offline demo model" in str(widget.messages[1].tool_calls[0].output)
+    with pytest.raises(InvalidOptions, match="'nosuch' names no known model"):
+        AgentWidget(agents=[Agent("a", "b", model="nosuch")])
+
+
 def test_code_runs_in_the_given_namespace(chat: Open) -> None:
     steps: list[Step] = [[call("run_python", {"code": "y = x + 1\ny"})], [text("end")]]
     namespace: dict[str, Any] = {"x": 41}
@@ -351,6 +365,16 @@ def test_a_closed_widget_says_so(chat: Open) -> None:
     assert len(widget.messages) == 2
     with pytest.raises(SessionError, match="closed"):
         widget.send("more")
+
+
+def test_a_closed_chat_is_closed_again_in_any_thread() -> None:
+    widget = AgentWidget(ScriptedModel([]))
+    widget.close()
+
+    async def once_more() -> None:
+        widget.close()
+
+    engine_thread().submit(once_more).result(60)
 
 
 def test_of_a_closed_chat_that_nobody_holds_nothing_is_kept() -> None:
