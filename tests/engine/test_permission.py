@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -458,6 +459,35 @@ async def test_an_adjudicator_answers_what_would_ask_and_a_broken_one_does_not(
         await asyncio.wrap_future(run.future)
         assert ([] if asks else ["a"]) == RAN
         assert decisions(case) == [("deny", "user") if asks else ("allow", "adjudicator")]
+
+
+@pytest.mark.parametrize("name", ["ask_user", "adjudicator"])
+async def test_a_function_of_the_host_that_blocks_holds_up_neither_a_stop_nor_others(
+    name: str,
+) -> None:
+    entered, release = asyncio.Event(), threading.Event()
+    loop, here = asyncio.get_running_loop(), threading.current_thread()
+    runs_here: list[bool] = []
+
+    def blocks(_asked: object) -> bool:
+        runs_here.append(threading.current_thread() is here)
+        loop.call_soon_threadsafe(entered.set)
+        return runs_here[-1] or release.wait(600)
+
+    options: dict[str, Any] = {name: blocks}
+    steps: list[Step] = [[call("change", {"name": "a"})], [text("and on")]]
+    try:
+        async with opened(steps, [change], **options) as case:
+            run = await case.session.send("go")
+            await asyncio.wait_for(entered.wait(), 60)
+            assert runs_here == [False]
+            await case.session.interrupt()
+            assert (await asyncio.wrap_future(run.future)).reason == "interrupted"
+            assert (await case.send("again")).text == "and on"
+            assert not release.is_set()
+    finally:
+        release.set()
+    assert RAN == []
 
 
 def dangerous(_call: Any) -> Judgement:

@@ -410,10 +410,15 @@ def test_calling_the_widget_from_the_engines_thread_is_refused_not_hung(chat: Op
 
 def test_a_script_ends_though_a_chat_is_open_and_prints_no_errors() -> None:
     script = """
+import threading, time
 from agent_widget import AgentWidget
 chat = AgentWidget("offline")
 print(chat.ask("help").ok)
 chat.send("count slowly to 500")
+asked = threading.Event()
+asking = AgentWidget("offline", ask_user=lambda question: asked.set() or time.sleep(600))
+asking.send("run this code: 1 + 1")
+asked.wait()
 """
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60
