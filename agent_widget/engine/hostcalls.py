@@ -1,13 +1,18 @@
-"""Functions of the host that decide something, sync or async: they never hold the loop up."""
+"""Functions of the host that decide or describe: what is wrong with them harms nothing else."""
 
 from __future__ import annotations
 
 import inspect
+import logging
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
+from ..core.errors import InvalidArgs
+from ..tools.base import CallText, Tool
 from ..tools.worker import Body
+
+_log: Final = logging.getLogger(__name__)
 
 
 async def host_answer(name: str, function: Callable[..., Any], argument: object) -> object:
@@ -25,3 +30,22 @@ async def host_answer(name: str, function: Callable[..., Any], argument: object)
             raise outcome.error
         raise RuntimeError(repr(outcome.error)) from outcome.error
     return await outcome.value if inspect.isawaitable(outcome.value) else outcome.value
+
+
+def described(tool: Tool, args: Mapping[str, Any]) -> CallText:
+    """What ``tool`` says of a call; where it fails to, the arguments as JSON, which is all of it.
+
+    Raises InvalidArgs where the tool does.
+    """
+    try:
+        text: object = tool.describe(args)
+        if isinstance(text, CallText):
+            return text
+        _log.warning("describe of the tool %s returned %r, expected a CallText", tool.name, text)
+    except InvalidArgs:
+        raise
+    except Exception:  # noqa: BLE001  # how a call is worded must not end the run
+        _log.warning("describe of the tool %s failed", tool.name, exc_info=True)
+    from ..tools.schema import arguments_text
+
+    return CallText(arguments_text(args), "json")

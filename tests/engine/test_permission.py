@@ -461,6 +461,21 @@ async def test_an_adjudicator_answers_what_would_ask_and_a_broken_one_does_not(
         assert decisions(case) == [("deny", "user") if asks else ("allow", "adjudicator")]
 
 
+@pytest.mark.parametrize(
+    "describe", [lambda args: args["none"], lambda _args: "words", lambda: None]
+)
+async def test_a_call_that_its_tool_cannot_describe_is_shown_as_its_arguments(
+    describe: Any,
+) -> None:
+    odd = tool(name="change", describe=describe)(change)
+    async with opened([[call("change", {"name": "a"})], [text("end")]], [odd]) as case:
+        run = await case.session.send("go")
+        question = await case.question()
+        assert (question.text, question.language) == ('{\n  "name": "a"\n}', "json")
+        case.session.decide(question.permission_id, "allow_once")
+        assert (await asyncio.wrap_future(run.future)).ok
+
+
 @pytest.mark.parametrize("name", ["ask_user", "adjudicator"])
 async def test_a_function_of_the_host_that_blocks_holds_up_neither_a_stop_nor_others(
     name: str,
