@@ -67,7 +67,7 @@ def test_an_unknown_policy_is_refused_where_it_is_used() -> None:
     ],
 )
 async def test_a_function_that_gives_no_text_ends_the_run_by_its_name(make: Any, what: str) -> None:
-    async with opened([[text("a")]], [look], system=make) as case:
+    async with opened([[text("a")]], [look], system=SystemPrompt(make)) as case:
         result = await case.send("one")
         assert result.error is not None
         assert f"system= {what}" in result.error.message
