@@ -44,7 +44,8 @@ KINDS: Final[Mapping[str, _Kind]] = {
     "workspace": _Kind(
         "no folder", _none_or(str, os.PathLike), "Name one, or pass None for no file tools."
     ),
-    **dict.fromkeys(("auto_retry", "input_control", "notebook", "bare"), _SWITCH),
+    "auto_retry": _Kind("neither True nor False", _none_or(bool), "Leave it out for the usual."),
+    **dict.fromkeys(("input_control", "notebook", "bare"), _SWITCH),
 }
 
 
