@@ -25,7 +25,7 @@ JS_SOURCES := $(shell find js -name node_modules -prune -o -type f \
 	\( -path 'js/src/*' -o -path 'js/*.mjs' -o -path 'js/*.json' \) -print 2>/dev/null)
 ROOT_ARGS = $(shell [ "$$(id -u)" != 0 ] || echo --allow-root)
 
-.PHONY: help lab ready test test-llama lint format bench clean
+.PHONY: help lab ready test thorough test-llama lint format bench clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -52,6 +52,9 @@ test: $(STAMPS)/test $(STAMPS)/ipykernel6 $(NPM_STAMP) $(BUNDLE) ## Run every te
 	wait $$!; js=$$?; \
 	if [ $$js != 0 ]; then tail -n 60 "$$log" >&2; echo 'make test: the tests of the front end failed' >&2; fi; \
 	[ $$js = 0 ] && [ $$py = 0 ]
+
+thorough: ## Run every test with more rounds and in both hosts; takes much longer
+	AGENT_WIDGET_THOROUGH=1 $(MAKE) test
 
 # LLAMA_URL=http://localhost:8080/v1 of a server that is running, or LLAMA_MODEL=some.gguf to run
 # llama-server (on the PATH) with; without either the tests are skipped.

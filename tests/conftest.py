@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from tests.support.chromium import HOW_TO_GET_ONE, ChromiumError, in_ci, obtained_chromium
 from tests.support.isolation import isolated
+from tests.support.thorough import is_thorough
 
 BROWSER = pytest.StashKey["Browser"]()
 NO_CHROMIUM: Final = "no Chromium"
@@ -22,7 +23,7 @@ NO_CHROMIUM: Final = "no Chromium"
 settings.register_profile("default", max_examples=25, deadline=None)
 settings.register_profile("ci", max_examples=100, deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("thorough", max_examples=2000, deadline=None, print_blob=True)
-settings.load_profile("ci" if in_ci(os.environ) else "default")
+settings.load_profile("ci" if in_ci(os.environ) or is_thorough() else "default")
 
 
 TOGETHER: Final = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol, get_args
 
@@ -13,6 +12,7 @@ from ..core.errors import SessionError
 from ..core.events import Event, PermissionRequested, QueuedCall, TurnError, notice
 from ..core.ids import Clock
 from ..policy.permission import Answer, Decision, Question, read_answer
+from .hostcalls import host_answer
 
 AskUser = Callable[[Question], Any]
 """Host callable, sync or async; see ``policy.permission.read_answer`` for what it may return."""
@@ -145,13 +145,7 @@ class Approvals:
     async def _ask_host(self, ask_user: AskUser, asking: Asking) -> Decision:
         question = asking.question
         try:
-            if inspect.iscoroutinefunction(ask_user):
-                answer = await ask_user(question)
-            else:
-                answer = await asyncio.to_thread(ask_user, question)
-                if inspect.isawaitable(answer):
-                    answer = await answer
-            decision = read_answer(answer)
+            decision = read_answer(await host_answer("ask_user", ask_user, question))
             asking.check(decision)
             return decision
         except Exception as error:  # noqa: BLE001  # a broken guard denies, whatever broke
@@ -213,5 +207,6 @@ def _requested(
 
 
 def _nobody(question: Question, decision: Decision) -> TurnError:
-    message = f"{question.tool} was denied. {decision.reason or NOBODY} {ADVICE}"
+    why = "" if question.reason is None else f"It asked because: {question.reason.rstrip('.')}. "
+    message = f"{question.tool} was denied. {why}{decision.reason or NOBODY} {ADVICE}"
     return notice("permission", "nobody_to_ask", message)

@@ -197,7 +197,7 @@ def crew_of(
             raise InvalidOptions(f"There is already an agent {agent.name!r}.", advice=advice)
         member = Member(
             agent.name,
-            agent.model or model,
+            agent.own_model or model,
             agent.system,
             members[MAIN].toolbox,
             agent,

@@ -5,7 +5,6 @@ Follows the decision flow of the unified model, section 5, rows 5 to 16.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Literal, Protocol
 
@@ -19,6 +18,7 @@ from ..policy.paths import Paths
 from ..policy.rules import Rules
 from ..policy.suggestion import suggested_rules
 from ..tools.base import Tool
+from .hostcalls import host_answer
 from .pins import CHANGED, KeptPins, Pins
 
 ALLOW_ALL_WARNING: Final = "Every call runs without asking: permission mode allow_all."
@@ -120,8 +120,7 @@ class Permissions:
         if self._adjudicator is None:
             return None
         try:
-            judged = self._adjudicator(call_of(tool, args))
-            judgement: object = await judged if inspect.isawaitable(judged) else judged
+            judgement = await host_answer("adjudicator", self._adjudicator, call_of(tool, args))
         except Exception as error:  # noqa: BLE001  # a broken guard never lets a call run
             return Judgement("dangerous", f"The adjudicator failed: {error}")
         if isinstance(judgement, Judgement):

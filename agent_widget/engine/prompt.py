@@ -71,7 +71,20 @@ def settled(system: System) -> SystemText:
 
 
 def _made(text: SystemText, names: tuple[str, ...]) -> str | None:
-    return text(names) if callable(text) else text
+    if not callable(text):
+        return text
+    try:
+        made: object = text(names)
+    except Exception as error:  # it is the host's
+        raise _bad_system(f"failed with {type(error).__name__}: {error}") from error
+    if made is None or isinstance(made, str):
+        return made
+    raise _bad_system(f"returned {made!r}")
+
+
+def _bad_system(what: str) -> InvalidOptions:
+    advice = "It gets the names of the tools and returns text or None."
+    return InvalidOptions(f"The function that was given as system= {what}.", advice=advice)
 
 
 def _checked(application: ApplicationPrompt | None) -> ApplicationPrompt | None:

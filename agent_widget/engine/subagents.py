@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from ..core.errors import Cancelled, InvalidArgs, InvalidOptions, SessionError, ToolFailure
 from ..core.events import (
@@ -72,7 +72,8 @@ class Agent(Struct, frozen=True):
     """A helper that the session's model can hand a task to, or the whole conversation.
 
     ``name`` matches ``[A-Za-z0-9_-]{1,48}`` and is not ``main``; ``tools`` None means the session's
-    own tools without its helpers; ``model`` None means the session's model. Its questions go to
+    own tools without its helpers; ``model`` None means the session's model, a name is one as for
+    the session. Its questions go to
     the same person. ``max_steps`` bounds the run of one task. With ``handoff`` the model has
     ``transfer_to_<name>`` in place of ``delegate_to_<name>``, and the agent tools to hand over to
     ``main`` and to the others that have it. While it has the conversation, ``while_running`` says
@@ -82,8 +83,8 @@ class Agent(Struct, frozen=True):
     name: str
     description: str
     system: str | None = None
-    tools: Sequence[Tool] | None = None
-    model: Model | None = None
+    tools: Sequence[Tool | Callable[..., Any]] | None = None
+    model: Model | str | None = None
     max_steps: int = field(default=20)
     handoff: bool = False
     while_running: WhileRunning | None = None
@@ -93,9 +94,43 @@ class Agent(Struct, frozen=True):
         if self.while_running not in (None, "block", "steer"):
             message = f"while_running={self.while_running!r} is no rule."
             raise InvalidOptions(message, advice="Use 'block' or 'steer'.")
-        if self.name == MAIN or not _NAME.match(self.name):
+        name: object = self.name
+        if name == MAIN or not isinstance(name, str) or not _NAME.match(name):
             advice = f"Use 1 to 48 letters, digits, '-' or '_', and not {MAIN!r}."
-            raise InvalidOptions(f"The agent name {self.name!r} is not allowed.", advice=advice)
+            raise InvalidOptions(f"The agent name {name!r} is not allowed.", advice=advice)
+        self._require_kinds()
+        if self.tools is not None:
+            force_setattr(self, "tools", tuple(register(self.tools)))
+
+    def _require_kinds(self) -> None:
+        tools: object = self.tools
+        steps: object = self.max_steps
+        wrong = {
+            "description": ("text", isinstance(self.description, str)),
+            "system": ("text", isinstance(self.system, str | None)),
+            "tools": ("a list", tools is None or _is_list(tools)),
+            "model": ("a model or its name", isinstance(self.model, str | Model | None)),
+            "max_steps": ("a whole number above 0", type(steps) is int and steps > 0),
+            "handoff": ("True or False", isinstance(self.handoff, bool)),
+            "input_control": ("True or False", isinstance(self.input_control, bool)),
+        }
+        for name, (right, fits) in wrong.items():
+            if not fits:
+                value = getattr(self, name)
+                text = f"{name}={value!r} of the agent {self.name!r} cannot be."
+                raise InvalidOptions(text, advice=f"Give {right}.")
+
+    @property
+    def own_model(self) -> Model | None:
+        """Its model, if not that of the session. Raises InvalidOptions for one that is a name."""
+        if isinstance(self.model, str):
+            text = f"Nobody made a model of model={self.model!r} of the agent {self.name!r}."
+            raise InvalidOptions(text, advice="Pass a model object here.")
+        return self.model
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str)
 
 
 def agent_tools(agents: Iterable[Agent]) -> list[Tool]:
@@ -114,7 +149,7 @@ def transfer_tools(own: Agent, agents: Iterable[Agent]) -> list[Tool]:
 def own_tools(agent: Agent, tools: Iterable[Tool]) -> Sequence[Tool]:
     """The tools of ``agent`` in a session that has ``tools``."""
     if agent.tools is not None:
-        return agent.tools
+        return tuple(register(agent.tools))
     return [tool for tool in tools if not isinstance(tool, Delegate | TransferTool | InputControl)]
 
 
@@ -259,7 +294,7 @@ class _NestedRun:
         toolset = toolset_of(register(own_tools(agent, outer.toolset().tools)))
         self.ports: Ports = replace(
             outer,
-            lineup=outer.lineup if agent.model is None else outer.lineup.led_by(agent.model),
+            lineup=outer.lineup if (own := agent.own_model) is None else outer.lineup.led_by(own),
             toolset=lambda: toolset,
             system=agent.system,
             conversation=self._conversation,

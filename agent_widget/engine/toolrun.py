@@ -38,6 +38,7 @@ from ..tools.registry import Registry
 from .approvals import Asking
 from .forms import answer_of
 from .hooks import Blocked, HookedCall
+from .hostcalls import described
 from .livecall import LiveCall
 from .outcome import STOPPED, Outcome, failed, output_to_wire
 from .ports import Ports
@@ -80,7 +81,7 @@ def propose(ports: Ports, tools: Registry, message_id: str, call: CallReady) -> 
     else:
         try:
             args = dict(tool.validate(call.args))
-            text = tool.describe(args)
+            text = described(tool, args)
         except InvalidArgs as error:
             refusal = ("invalid_args", error.message)
     shown = call.args if call.problem is None else None
@@ -198,7 +199,7 @@ async def _hooked(ports: Ports, call: ProposedCall, tool: Tool) -> ProposedCall 
     except InvalidArgs as error:
         message = f"A hook changed the arguments, and they do not fit any more. {error.message}"
         return Outcome(error_type="hook_blocked", message=message)
-    return replace(call, args=args, text=tool.describe(args), is_changed=True)
+    return replace(call, args=args, text=described(tool, args), is_changed=True)
 
 
 def _told(ports: Ports, call: ProposedCall) -> HookedCall:
@@ -228,8 +229,9 @@ async def _permitted(
 
 async def _denied(ports: Ports, call: ProposedCall, ruling: Ruling) -> Outcome:
     await _decided(ports, call, "deny", ruling.source, ruling.matched_rule, ruling.reason)
-    what = f"the rule {ruling.matched_rule}" if ruling.matched_rule else f"{ruling.reason}"
-    return Outcome(error_type="denied", message=f"Denied by {what}.")
+    rule, reason = ruling.matched_rule, ruling.reason
+    message = f"Denied by the rule {rule}." if rule else f"Denied: {reason}."
+    return Outcome(error_type="denied", message=message)
 
 
 def _asking(
@@ -320,7 +322,7 @@ def _edited(call: ProposedCall, tool: Tool, decision: Decision) -> ProposedCall:
         args = dict(tool.validate(decision.args))
     except InvalidArgs as error:
         raise SessionError("INVALID_ARGS", error.message) from error
-    return replace(call, args=args, text=tool.describe(args), is_changed=False)
+    return replace(call, args=args, text=described(tool, args), is_changed=False)
 
 
 def _with_edit(call: ProposedCall, output: ToolOutput) -> ToolOutput:

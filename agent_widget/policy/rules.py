@@ -19,6 +19,7 @@ from difflib import get_close_matches
 from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..core.errors import InvalidOptions
 from .hosts import HostPattern, host_pattern
@@ -72,12 +73,17 @@ RulePattern = ShellPattern | HostPattern | FieldPattern | str | None
 
 
 class Rule(Struct, frozen=True):
-    """One rule; ``pattern`` None covers every call of ``tool``."""
+    """One rule; ``pattern`` None covers every call of ``tool``.
+
+    ``is_gentle``: of a command, it restricts what is seen to match, and what no allow rule covers
+    while it could match; it does not make a rule or a mode for every command cover less.
+    """
 
     text: str
     tool: str
     kind: TargetKind
     pattern: RulePattern = None
+    is_gentle: bool = False
 
 
 class Problem(Struct, frozen=True):
@@ -106,6 +112,11 @@ class Rules(Struct, frozen=True):
             tuple(dict.fromkeys(rule for layer in layers for rule in layer.ask)),
             tuple(dict.fromkeys(rule for layer in layers for rule in layer.deny)),
         )
+
+    def gentle(self) -> Rules:
+        """The same ones, each of them gentle."""
+        layers = (self.allow, self.ask, self.deny)
+        return Rules(*(tuple(replace(rule, is_gentle=True) for rule in each) for each in layers))
 
     def allowing(self, *texts: str) -> Rules:
         """With more allow rules, as "Allow for this session" adds them; InvalidOptions if bad."""

@@ -23,7 +23,7 @@ from ..engine.recorder import GRACE_S
 from ..engine.recording import Recording
 from ..engine.runs import DEFAULT_MAX_STEPS
 from ..engine.session import Session
-from ..engine.subagents import Agent, agent_tools
+from ..engine.subagents import Agent, agent_tools, own_tools
 from ..extend.mcp import McpServers, all_servers, given_servers
 from ..extend.settings import user_folder
 from ..extend.switches import Switched, UserSwitches
@@ -48,6 +48,7 @@ from .driver import Driver, Settings, clock_ms
 from .keeping import Where, kept_at
 from .keys import KnownKey
 from .modelchoice import GivenModel, GivenModels, model_choice
+from .optionkinds import require_kinds
 from .taping import maker_of, tape_of_options, taped_agents, timed
 
 GivenTool = Tool | Callable[..., Any]
@@ -141,7 +142,6 @@ class Assembly:
         self._tape = tape_of_options(model, options)
         if self._tape is not None:
             self._tape.masks.add_source(lambda: known.values)
-        agents = taped_agents(options.get("agents", (HELPER,)), self._tape)
         budget, prices = budget_option(options.get("budget")), PriceList(options.get("prices"))
 
         def check(each: Model) -> None:
@@ -152,16 +152,17 @@ class Assembly:
         auto_retry = _first(options.get("auto_retry"), switched.auto_retry, True)
         named = {**options, "api_key": known.key, "auto_retry": auto_retry}
         choice = model_choice(model, named, self.keys, check, maker_of(self._tape))
-        for agent in agents:
-            if agent.model is not None:
-                check(agent.model)
+        agents = [
+            choice.equipped(agent, check)
+            for agent in taped_agents(options.get("agents", (HELPER,)), self._tape)
+        ]
         self._own = self._own_tools(options, root)
         self._helpers = agent_tools(agents)
         self._allow = options.get("allow_tools")
         self._exclude = options.get("exclude_tools", ())
         registry = self.registry_with(options.get("tools", ()))
         known_tools = {*registry.names, *self._exclude, *(t.name for t in self._own)}
-        known_tools |= {tool.name for agent in agents for tool in agent.tools or ()}
+        known_tools |= {tool.name for agent in agents for tool in own_tools(agent, ())}
         make = functools.partial(
             Session,
             model=choice.model,
@@ -298,6 +299,7 @@ def _require_known(options: Mapping[str, object]) -> None:
             near = get_close_matches(name, known, 1)
             hint = f"Did you mean {near[0]}?" if near else "Known ones: help(AgentWidget)."
             raise InvalidOptions(f"There is no option {name}.", advice=hint)
+    require_kinds(options)
     for name in ("tools", "agents", "hooks"):
         value = options.get(name, ())
         if isinstance(value, str) or not isinstance(value, Iterable):

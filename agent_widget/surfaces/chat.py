@@ -87,6 +87,12 @@ class Chat:
         if driver.tap is not None and comm is not None:
             driver.tap.watch(comm.comm_id, self.inbox)
 
+    def is_idle_and_unseen(self) -> bool:
+        """Whether nothing runs and no page shows it; the session is the widget's own."""
+        is_seen = self._bridge is not None and bool(self._bridge.views)
+        view = self.driver.session.view
+        return self._is_own and not is_seen and not (view.is_busy or view.is_compacting)
+
     def set_delivery(self, delivery: Delivery) -> None:
         """Show answers so from the next block on."""
         if self._bridge is not None:

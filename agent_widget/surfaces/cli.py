@@ -11,21 +11,23 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final
 
 from msgspec import Struct
 
 from ..core.errors import InvalidOptions, SessionError
+from ..core.events import Event
+from ..core.replay import events_of
 from ..policy.decision import ruling_on
 from ..policy.options import DIALECTS, MODES, Call, Kind, PermissionOptions, default_dialect
-from ..policy.rules import TARGETS, Rules, Target, read_rules, rules_of
+from ..policy.rules import TARGETS, Rules, Target, read_rules
 from ..view.locale.words import ENGLISH, LOCALES
 from ..view.narrate import Narrator
-from .defaults import SECRET_FILES
+from .defaults import SECRETS
 from .paths import DiskPaths
-from .recorded import DATABASE, events_on
+from .recorded import events_on, records_in_store, session_file
 
 WIRES: Final = ("openai-chat", "openai-responses", "anthropic")
 _KINDS: dict[str, Kind] = {"read": "read", "write": "edit"}
@@ -46,7 +48,12 @@ def main(arguments: Sequence[str] | None = None, more: Mapping[str, Command] | N
     commands = parser.add_subparsers(dest="command", required=True)
     _add_permit(commands.add_parser("permit", help="say whether rules would let a command run"))
     narrate = commands.add_parser("narrate", help="say what happened in a session")
-    narrate.add_argument("file", type=Path, help="events or a stored session, as JSON Lines")
+    narrate.add_argument(
+        "file", help="events or a session as JSON Lines, or a store: database, folder or URL"
+    )
+    narrate.add_argument(
+        "--session", metavar="ID", help="a session of the store (default: the last written)"
+    )
     narrate.add_argument(
         "--locale", choices=LOCALES, default=ENGLISH, help="the language (default: %(default)s)"
     )
@@ -89,8 +96,8 @@ def _permit(options: argparse.Namespace, out: IO[str]) -> int:
         text = f"{options.rules} cannot be read: {error.strerror}. Name a settings file."
         print(text, file=sys.stderr)  # noqa: T201
         return 2
-    if options.tool in TARGETS and TARGETS[options.tool].kind == "path":
-        rules = rules.joined(rules_of(ask=SECRET_FILES))  # as in every chat
+    if options.mode != "allow_all":
+        rules = rules.joined(SECRETS)  # as in every chat
     permission = PermissionOptions(mode=options.mode, rules=rules, host_shell=options.shell)
     if (options.source is None) == (options.text is None):
         print("Give a command after -- or a file with --from, one of the two.", file=sys.stderr)  # noqa: T201
@@ -144,29 +151,34 @@ def _fields(text: str) -> dict[str, object]:
 
 
 def _narrate(options: argparse.Namespace, out: IO[str]) -> int:
-    """A sentence for each event of a file; 1 if a line of it cannot be read, 2 if none can."""
-    file = options.file / "records.jsonl" if options.file.is_dir() else options.file
-    try:
-        content = file.read_bytes()
-        if content.startswith(DATABASE):
-            text = "is a database. Give the records.jsonl of a session, or events as JSON Lines."
-            print(f"{file} {text}", file=sys.stderr)  # noqa: T201
-            return 2
-        lines = content.split(b"\n")
-    except OSError as error:
-        print(f"{options.file} cannot be read: {error.strerror}", file=sys.stderr)  # noqa: T201
-        return 2
+    """A sentence for each event; 1 if a line of a file cannot be read, 2 if nothing can."""
+    path = Path(options.file).expanduser()
     narrator, status = Narrator(options.locale), 0
-    for number, line in enumerate(lines, start=1):
-        try:
-            events = events_on(line) if line.strip() else ()
-        except (ValueError, SessionError) as error:
-            print(f"{options.file}, line {number}: {error}", file=sys.stderr)  # noqa: T201
-            status = 1
-            continue
+
+    def tell(events: Iterable[Event]) -> None:
         for event in events:
             if (said := narrator.line(event)) is not None:
                 out.write(said + "\n")
+
+    try:
+        file = session_file(path) if options.session is None else None
+        if file is None and (path.exists() or "://" in options.file):
+            for record in records_in_store(options.file, options.session)[1]:
+                tell(events_of(record))
+            return 0
+        lines = (file or path).read_bytes().split(b"\n")
+    except SessionError as error:
+        print(f"{options.file}: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+    except OSError as error:
+        print(f"{options.file} cannot be read: {error.strerror}", file=sys.stderr)  # noqa: T201
+        return 2
+    for number, line in enumerate(lines, start=1):
+        try:
+            tell(events_on(line) if line.strip() else ())
+        except (ValueError, SessionError) as error:
+            print(f"{options.file}, line {number}: {error}", file=sys.stderr)  # noqa: T201
+            status = 1
     return status
 
 

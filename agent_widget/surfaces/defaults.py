@@ -42,7 +42,7 @@ class Guarding(Struct, frozen=True):
     reads_settings: bool = True
 
 
-SECRET_FILES: Final = (
+_SECRET_FILES: Final = (
     "read(**/.env)",
     "read(**/.env.*)",
     "read(**/*.pem)",
@@ -52,7 +52,8 @@ SECRET_FILES: Final = (
     "read(**/.netrc)",
     "read(**/credentials*)",
 )
-"""Ask rules that always hold: what reading needs no question for is not secrets."""
+SECRETS: Final = rules_of(ask=_SECRET_FILES).gentle()
+"""What reading needs no question for is not secrets; holds in every mode but ``allow_all``."""
 
 HELPER: Final = Agent(
     name="helper",
@@ -124,7 +125,7 @@ def guards(
     A project may always make things stricter; its hooks and allow rules hold only with trust.
     """
     given = permission_options(options.permission, host_shell=default_dialect(os.name))
-    secrets = rules_of(ask=SECRET_FILES)
+    secrets = rules_of() if given.effective_mode == "allow_all" else SECRETS
     if not options.reads_settings:
         permissions = Permissions(
             replace(given, rules=given.rules.joined(secrets)),

@@ -80,6 +80,7 @@ class Driver:
         self.attendant: WidgetAttendant | None = None
         self._kept = kept
         self._has_ask_user = has_ask_user
+        self._is_closed = False
         self.companion: Companion | None = None
         self._tape = settings.tape
         ids = settings.new_id or TimeOrderedIds(settings.clock_ms)
@@ -120,7 +121,8 @@ class Driver:
 
         Raises ReplayMismatch when this was no faithful replay.
         """
-        self.command(self._close)
+        if not self._is_closed:  # the host ends a widget once more, and in whatever thread
+            self.command(self._close)
         if self._tape is not None:
             self._tape.check_once()
 
@@ -133,6 +135,7 @@ class Driver:
         open_drivers.discard(self)
         if self._kept.is_own:
             await self._kept.store.aclose()
+        self._is_closed = True
 
     # --- commands from code --------------------------------------------------------------------
 

@@ -15,11 +15,10 @@ from ..core.errors import InvalidOptions, SessionError
 from ..engine.runtime import engine_thread
 from ..view.timeline import Step, timeline_of
 from .driver import COMMAND_TIMEOUT_S, Driver
-from .embedding import EmbeddableWidget
+from .embedding import EmbeddableWidget, front_end
 from .exploration import Exploration, Following
 from .recorded import records_in_store, session_file, timeline_in_file
 
-_ESM: Final = Path(__file__).parents[1] / "static" / "explorer.js"
 _SOURCES: Final = (
     "Pass an AgentWidget, a ChatSession, the file of a session (records.jsonl), its folder, or a "
     "store with session_id=."
@@ -40,7 +39,7 @@ class SessionExplorer(EmbeddableWidget):
     SessionError ``session_not_found``.
     """
 
-    _esm: ClassVar[Path] = _ESM
+    _esm: ClassVar[str] = front_end("explorer.js")
     at = traitlets.Int(-1).tag(sync=True)
     frames = traitlets.Any().tag(
         sync=True,
@@ -181,7 +180,3 @@ def _is_missing(where: str | Path) -> bool:
         and not text.startswith(("jsonl:", "memory:"))
         and not Path(text).expanduser().exists()
     )
-
-
-if not _ESM.exists():  # pragma: no cover - only in an unbuilt checkout
-    raise ImportError("The front end is not built. Run `make lab`, or `pip install -e .`, first.")

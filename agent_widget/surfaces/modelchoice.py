@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..core.errors import InvalidOptions
 from ..engine.models import ModelOptions, require_level
+from ..engine.subagents import Agent
 from ..policy.retry import RetrySettings
 from ..providers.base import Model
 from ..providers.catalog import DEFAULT_OPENAI_MODEL, OFFLINE, resolve_model
@@ -26,6 +28,14 @@ class ModelChoice(Struct, frozen=True):
 
     model: Model
     options: ModelOptions
+
+    def equipped(self, agent: Agent, check: Check) -> Agent:
+        """``agent`` with a model where it names one. Raises InvalidOptions for what is none."""
+        if isinstance(agent.model, str):
+            return replace(agent, model=self.options.resolve(agent.model))
+        if agent.model is not None:
+            check(agent.model)
+        return agent
 
 
 def model_choice(

@@ -68,6 +68,8 @@ def taped_agents(agents: Sequence[Agent], tape: Recording | None) -> Sequence[Ag
     if tape is None:
         return agents
     return [
-        agent if agent.model is None else replace(agent, model=taped(agent.model, tape))
+        agent
+        if agent.model is None or isinstance(agent.model, str)
+        else replace(agent, model=taped(agent.model, tape))
         for agent in agents
     ]

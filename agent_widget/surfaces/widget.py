@@ -45,16 +45,16 @@ from .assembly import Assembly, ChatOptions
 from .branches import Branches
 from .chat import Chat
 from .defaults import HELPER
-from .embedding import EmbeddableWidget
+from .embedding import EmbeddableWidget, front_end
 from .fallback import view_as_html, view_as_markdown, view_as_text
 from .images import prompt_of
 from .keeping import Where
 from .kernel.context import DisplayContext
+from .kernel.reruns import run_cells
 from .modelchoice import GivenModel, GivenModels
 from .run import Run
 
 LOCALE_VARIABLE: Final = "AGENT_WIDGET_LOCALE"
-STATIC: Final = Path(__file__).parents[1] / "static"
 
 
 class Assembled(Protocol):
@@ -129,7 +129,7 @@ class AgentWidget(EmbeddableWidget):
     ``session_not_found`` for an unknown ``resume``.
     """
 
-    _esm: ClassVar[Path] = STATIC / "widget.js"
+    _esm: ClassVar[str] = front_end("widget.js")
     host_adjudicator: ClassVar[Adjudicator | None] = None
     application_prompt: ClassVar[ApplicationPrompt | None] = None
     snapshot = traitlets.Dict().tag(sync=True)
@@ -240,6 +240,9 @@ class AgentWidget(EmbeddableWidget):
         words = self._chat.words().for_page()
         super().__init__(snapshot=self._chat.first_snapshot(), words=words)
         self._chat.connect()
+        cells = run_cells(self._driver.host)
+        if cells is not None:
+            cells.add(self, self._chat.is_idle_and_unseen)
 
     # --- talking -------------------------------------------------------------------------------
 
@@ -468,7 +471,3 @@ def _refuse_unknown(unknown: Mapping[str, object]) -> None:
         known = "Known options are listed in help(AgentWidget)."
         advice = f"Did you mean {near[0]}? {known}" if near else known
         raise InvalidOptions(f"AgentWidget has no option {names}.", advice=advice)
-
-
-if not (STATIC / "widget.js").exists():  # pragma: no cover - only in an unbuilt checkout
-    raise ImportError("The front end is not built. Run `make lab`, or `pip install -e .`, first.")

@@ -127,7 +127,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("file", type=Path)
     parser.add_argument("--suite", help="only this suite, for example reducer")
     options = parser.parse_args(argv)
-    vectors = [v for v in load_vectors(options.file) if options.suite in (None, v["suite"])]
+    try:
+        loaded = load_vectors(options.file)
+    except (OSError, ValueError) as error:
+        parser.error(f"{options.file} cannot be read as vectors: {error}")
+    vectors = [v for v in loaded if options.suite in (None, v["suite"])]
     known = [v for v in vectors if v["suite"] in SUITES]
     failed = failures(known)
     for vector_id, problems in failed:

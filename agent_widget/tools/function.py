@@ -50,6 +50,7 @@ class FunctionTool:
         self._function = function
         self._name = _tool_name(function, name)
         _require_one_result(function, self._name)
+        _require_kinds(self._name, read_only=read_only, description=description, describe=describe)
         doc = tool_doc(inspect.getdoc(_documented(function)))
         self._arguments = signature_arguments(function, self._name, doc.parameters)
         self._description = doc.description if description is None else description
@@ -251,8 +252,8 @@ def _converted(value: Any) -> Any:
 
 
 def _tool_name(function: Callable[..., Any], name: str | None) -> str:
-    chosen: str = getattr(function, "__name__", "") if name is None else name
-    if NAME.fullmatch(chosen):
+    chosen: object = getattr(function, "__name__", "") if name is None else name
+    if isinstance(chosen, str) and NAME.fullmatch(chosen):
         return chosen
     raise InvalidOptions(
         f"{chosen!r} cannot be the name of a tool (function {function!r}).",
@@ -274,11 +275,27 @@ def _consistent_kind(kind: Kind | None, name: str, *, read_only: bool) -> Kind:
     return kind
 
 
-def _required_timeout(timeout_s: float | None, name: str) -> float | None:
-    if timeout_s is None or timeout_s > 0:
+def _require_kinds(name: str, *, read_only: object, description: object, describe: object) -> None:
+    """What a model could be told wrongly, and a question could be left out by, is refused."""
+    wrong = {
+        "read_only": (read_only, isinstance(read_only, bool), "Give True or False."),
+        "description": (description, isinstance(description, str | None), "Give text."),
+        "describe": (
+            describe,
+            describe is None or callable(describe),
+            "Give a function that gets the arguments and returns a CallText.",
+        ),
+    }
+    for option, (value, fits, advice) in wrong.items():
+        if not fits:
+            raise InvalidOptions(f"Tool {name!r}: {option}={value!r} cannot be.", advice=advice)
+
+
+def _required_timeout(timeout_s: object, name: str) -> float | None:
+    if timeout_s is None or (isinstance(timeout_s, int | float) and timeout_s > 0):
         return timeout_s
     raise InvalidOptions(
-        f"Tool {name!r}: timeout_s={timeout_s!r} is not positive.",
+        f"Tool {name!r}: timeout_s={timeout_s!r} is no positive number.",
         advice="Give seconds, or None for no limit.",
     )
 

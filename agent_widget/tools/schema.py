@@ -227,7 +227,7 @@ def _describes_itself(annotation: Any) -> bool:
 def _require_schema(function: Callable[..., Any], tool: str, name: str, annotation: Any) -> None:
     try:
         pydantic.TypeAdapter(Annotated[annotation, None]).json_schema(schema_generator=_Schema)
-    except (pydantic.PydanticUserError, TypeError, NameError, RecursionError):
+    except (pydantic.PydanticUserError, AttributeError, TypeError, NameError, RecursionError):
         shown = getattr(annotation, "__name__", None) or str(annotation)
         raise _bad(
             function,

@@ -21,6 +21,7 @@ from playwright.sync_api import (
 
 from tests.browser.chat import Chat
 from tests.support.jupyter import JupyterServer
+from tests.support.thorough import is_thorough
 
 OPEN_MS: Final = 60_000
 CELL_MS: Final = 30_000
@@ -246,6 +247,9 @@ class Notebook:
 
 
 in_both = pytest.mark.parametrize("notebook", ["lab", "notebook"], indirect=True)
+in_both_if_thorough = (
+    in_both if is_thorough() else pytest.mark.parametrize("notebook", ["lab"], indirect=True)
+)
 
 
 def text_of(outputs: list[dict[str, Any]]) -> str:

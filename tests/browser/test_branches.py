@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.notebook import Notebook
+from tests.browser.notebook import Notebook, in_both_if_thorough
 
 NOT_UNDONE = "What was done before stays done: variables, files and money are not undone"
 
 
+@in_both_if_thorough
 def test_a_message_said_anew_is_a_version_and_its_versions_are_stepped_through(
     notebook: Notebook,
 ) -> None:

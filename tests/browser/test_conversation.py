@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.chat import RUN_MS
-from tests.browser.notebook import Notebook, in_both
+from tests.browser.notebook import Notebook, in_both, in_both_if_thorough
 from tests.browser.pictures import picture_of_page
 
 # Asked and answered before the view opens: as long as a chat of many days.
@@ -49,6 +50,7 @@ def test_stop_keeps_the_text_so_far_and_the_next_message_is_answered(notebook: N
     chat.await_rest()
 
 
+@in_both_if_thorough
 def test_stop_ends_a_sleeping_tool_and_frees_the_kernel(notebook: Notebook) -> None:
     chat = notebook.chat()
     chat.send("run: import time; print(6 * 7); time.sleep(600)")
@@ -61,6 +63,7 @@ def test_stop_ends_a_sleeping_tool_and_frees_the_kernel(notebook: Notebook) -> N
     chat.await_rest()
 
 
+@in_both_if_thorough
 def test_an_error_is_told_in_words_and_retry_goes_on(notebook: Notebook) -> None:
     chat = notebook.chat(
         "model=model",
@@ -94,6 +97,41 @@ def test_the_offline_model_can_show_each_error(notebook: Notebook) -> None:
     chat.send("count to 2")
     chat.await_text("2. Done.")
     expect(chat.banner).to_be_hidden()
+
+
+ALL_IN_ONE = """
+from agent_widget.core.errors import ModelError
+from agent_widget.testing.doubles import ScriptedModel, call, text
+broken = ModelError("network", "The connection broke.", retryable=False)
+lines = ["made = True", "import time; print(6 * 7); time.sleep(600)", "2 ** 10"]
+calls = [[call("run_python", {"code": line})] for line in lines]
+model = ScriptedModel([*calls, [text("It is "), broken], [text("It is **42**.")]])
+"""
+
+
+@pytest.mark.parametrize("notebook", ["notebook"], indirect=True)
+def test_notebook_7_has_both_stops_the_rule_for_a_session_and_retry(notebook: Notebook) -> None:
+    chat = notebook.chat("model=model", ALL_IN_ONE)
+    chat.send("the first")
+    chat.await_question()
+    chat.stop()
+    expect(chat.question).to_be_hidden()
+    chat.await_card("cancelled")
+    chat.await_rest()
+    chat.send("the second")
+    chat.await_question()
+    chat.allow_for_session()
+    expect(chat.await_card("running").get_by_label("Output so far")).to_have_text("42")
+    chat.stop()
+    chat.await_card("cancelled")
+    chat.await_rest()
+    chat.send("the third")
+    expect(chat.await_card("done")).to_contain_text("1024")  # nobody was asked
+    expect(chat.banner).to_contain_text("The connection broke.")
+    chat.retry()
+    chat.await_rest()
+    expect(chat.last_answer.locator("strong")).to_have_text("42")
+    assert notebook.run("'made' in globals()") == "False"
 
 
 @in_both

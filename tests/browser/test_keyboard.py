@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.notebook import Notebook
+from tests.browser.notebook import Notebook, in_both_if_thorough
 
 # Asks once the file is there: no cell has to run for it, which would move the focus.
 ASKS_LATER = """
@@ -42,6 +42,7 @@ def test_keys_typed_into_the_composer_never_reach_the_notebook(notebook: Noteboo
     expect(notebook.page.locator(".jp-Dialog")).to_have_count(0)
 
 
+@in_both_if_thorough
 def test_a_question_is_answered_with_keys_alone(notebook: Notebook) -> None:
     chat = notebook.chat()
     page = notebook.page

@@ -59,6 +59,38 @@ def test_after_a_restart_the_old_view_says_so_and_keeps_the_draft(notebook: Note
     again.await_text("3. Done.")
 
 
+MADE = """
+from agent_widget import AgentWidget
+chat = AgentWidget()
+made = [*globals().get("made", []), chat.session]
+"""
+PHASES = "[session.view.phase for session in made]"
+
+
+def test_a_chat_whose_cell_is_run_again_is_closed_once_no_page_shows_it(notebook: Notebook) -> None:
+    making = notebook.start(MADE)
+    notebook.end_of(making)
+    showing = notebook.start("chat")
+    [old] = notebook.shown_chats(1)
+    old.await_live()
+    notebook.rerun(making)
+    notebook.end_of(making)
+    old.send("count to 2")  # nothing in the notebook means it, but here it is
+    old.await_text("2. Done.")
+    old.await_rest()
+    assert notebook.run(PHASES) == "['idle', 'idle']"
+    frame = old.root.element_handle()
+    notebook.rerun(showing)
+    notebook.page.wait_for_function("frame => !frame.isConnected", arg=frame)
+    [new] = notebook.shown_chats(1)
+    new.await_live()
+    # The page says that the old one is gone when it likes, and after each cell it is looked for.
+    phases = (notebook.run(PHASES) for _ in range(20))
+    assert any(each == "['closed', 'idle']" for each in phases)
+    new.send("count to 3")
+    new.await_text("3. Done.")
+
+
 def test_a_downloaded_notebook_shows_the_conversation_without_a_kernel(
     notebook: Notebook, lab: Host
 ) -> None:

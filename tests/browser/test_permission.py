@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.notebook import Notebook, in_both
+from tests.browser.notebook import Notebook, in_both, in_both_if_thorough
 from tests.surfaces.support import FORGED
 
 DECIDE = """([comm_id, decisions]) => {
@@ -53,6 +53,7 @@ def test_a_denial_cancels_the_call_and_its_reason_reaches_the_model(notebook: No
     assert notebook.run("'made' in globals()") == "False"
 
 
+@in_both_if_thorough
 def test_allowed_for_the_session_a_second_call_asks_nothing(notebook: Notebook) -> None:
     chat = notebook.chat()
     chat.send("run: 6 * 7")
@@ -74,6 +75,7 @@ def test_allowed_for_the_session_a_second_call_asks_nothing(notebook: Notebook) 
     assert not notebook.page.evaluate("window.asked")
 
 
+@in_both_if_thorough
 def test_stop_while_asking_withdraws_the_question(notebook: Notebook) -> None:
     chat = notebook.chat()
     chat.send("run: made = True")
@@ -87,6 +89,7 @@ def test_stop_while_asking_withdraws_the_question(notebook: Notebook) -> None:
     chat.await_text("2. Done.")
 
 
+@in_both_if_thorough
 def test_forged_and_late_decisions_of_a_page_run_nothing(notebook: Notebook) -> None:
     chat = notebook.chat()
     chat.send("run: made = True")
@@ -110,6 +113,7 @@ def test_forged_and_late_decisions_of_a_page_run_nothing(notebook: Notebook) -> 
     assert notebook.run("'made' in globals()") == "False"
 
 
+@in_both_if_thorough
 def test_a_helper_asks_under_its_own_name(notebook: Notebook) -> None:
     chat = notebook.chat()
     chat.send("ask a helper to run: 6 * 7")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import expect
 
-from tests.browser.notebook import Notebook, in_both
+from tests.browser.notebook import Notebook, in_both, in_both_if_thorough
 
 # Prints which way the click came while the cell waited: by the tap, by on_msg.
 WAITING = """
@@ -59,6 +59,7 @@ def test_a_click_ends_a_waiting_cell_of_ipykernel_6(notebook6: Notebook) -> None
     assert_a_click_ends_a_waiting_cell(notebook6)
 
 
+@in_both_if_thorough
 def test_text_streams_while_a_cell_waits_and_stop_ends_the_cell(notebook: Notebook) -> None:
     chat = notebook.chat()
     for number, way in enumerate(WAYS.values(), 1):
@@ -72,6 +73,7 @@ def test_text_streams_while_a_cell_waits_and_stop_ends_the_cell(notebook: Notebo
         chat.await_rest()
 
 
+@in_both_if_thorough
 def test_the_hosts_interrupt_ends_the_wait_and_the_run(notebook: Notebook) -> None:
     chat = notebook.chat()
     for number, way in enumerate(WAYS.values(), 1):

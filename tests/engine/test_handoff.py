@@ -245,6 +245,30 @@ async def test_names_of_agents_are_their_own(names: list[str]) -> None:
             pass
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"description": 5},
+        {"system": 5},
+        {"tools": "look"},
+        {"tools": ["look"]},
+        {"model": 5},
+        {"max_steps": 0},
+        {"max_steps": "5"},
+        {"handoff": "yes"},
+        {"input_control": 1},
+        {"name": 5},
+        {"name": "main"},
+    ],
+)
+def test_an_agent_that_cannot_be_is_refused_by_its_value(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOptions) as refused:
+        Agent(**{"name": "a", "description": "b", **wrong})
+    value = next(iter(wrong.values()))
+    assert repr(value[0] if isinstance(value, list) else value) in str(refused.value)
+    assert refused.value.advice
+
+
 async def test_the_number_of_helper_runs_of_one_run_is_bounded_at_any_depth() -> None:
     inner = Agent("inner", "Inner.", tools=[look])
     outer = Agent("outer", "Outer.", tools=[AgentTool(inner)])

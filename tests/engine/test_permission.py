@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -198,6 +199,14 @@ async def test_without_anybody_it_is_denied_and_one_notice_says_why() -> None:
         [notice] = case.session.view.notices
         assert notice.code == "nobody_to_ask"
         assert "ask_user" in notice.message
+
+
+async def test_the_notice_says_why_it_asked_where_there_is_a_reason() -> None:
+    judges: dict[str, Any] = {"attended": False, "adjudicator": lambda _call: "safe"}
+    async with opened([[call("change", {"name": "a"})], [text("end")]], [change], **judges) as case:
+        await case.send("go")
+        [notice] = case.session.view.notices
+        assert "It asked because: The adjudicator answered 'safe'. " in notice.message
 
 
 async def raising(_question: Question) -> bool:
@@ -450,6 +459,50 @@ async def test_an_adjudicator_answers_what_would_ask_and_a_broken_one_does_not(
         await asyncio.wrap_future(run.future)
         assert ([] if asks else ["a"]) == RAN
         assert decisions(case) == [("deny", "user") if asks else ("allow", "adjudicator")]
+
+
+@pytest.mark.parametrize(
+    "describe", [lambda args: args["none"], lambda _args: "words", lambda: None]
+)
+async def test_a_call_that_its_tool_cannot_describe_is_shown_as_its_arguments(
+    describe: Any,
+) -> None:
+    odd = tool(name="change", describe=describe)(change)
+    async with opened([[call("change", {"name": "a"})], [text("end")]], [odd]) as case:
+        run = await case.session.send("go")
+        question = await case.question()
+        assert (question.text, question.language) == ('{\n  "name": "a"\n}', "json")
+        case.session.decide(question.permission_id, "allow_once")
+        assert (await asyncio.wrap_future(run.future)).ok
+
+
+@pytest.mark.parametrize("name", ["ask_user", "adjudicator"])
+async def test_a_function_of_the_host_that_blocks_holds_up_neither_a_stop_nor_others(
+    name: str,
+) -> None:
+    entered, release = asyncio.Event(), threading.Event()
+    loop, here = asyncio.get_running_loop(), threading.current_thread()
+    runs_here: list[bool] = []
+
+    def blocks(_asked: object) -> bool:
+        runs_here.append(threading.current_thread() is here)
+        loop.call_soon_threadsafe(entered.set)
+        return runs_here[-1] or release.wait(600)
+
+    options: dict[str, Any] = {name: blocks}
+    steps: list[Step] = [[call("change", {"name": "a"})], [text("and on")]]
+    try:
+        async with opened(steps, [change], **options) as case:
+            run = await case.session.send("go")
+            await asyncio.wait_for(entered.wait(), 60)
+            assert runs_here == [False]
+            await case.session.interrupt()
+            assert (await asyncio.wrap_future(run.future)).reason == "interrupted"
+            assert (await case.send("again")).text == "and on"
+            assert not release.is_set()
+    finally:
+        release.set()
+    assert RAN == []
 
 
 def dangerous(_call: Any) -> Judgement:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -55,3 +56,20 @@ def test_an_unknown_policy_is_refused_where_it_is_used() -> None:
     prompt = SystemPrompt("own", application=lambda: ApplicationPrompt("a", "first"))  # type: ignore[arg-type]
     with pytest.raises(InvalidOptions, match="'first'"):
         prompt.for_run()
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (lambda names: names[7], "failed with IndexError: tuple index out of range"),
+        (lambda: "text", "failed with TypeError: "),
+        (lambda _names: 5, "returned 5"),
+    ],
+)
+async def test_a_function_that_gives_no_text_ends_the_run_by_its_name(make: Any, what: str) -> None:
+    async with opened([[text("a")]], [look], system=SystemPrompt(make)) as case:
+        result = await case.send("one")
+        assert result.error is not None
+        assert f"system= {what}" in result.error.message
+        assert "returns text or None" in str(result.error.advice)
+        assert case.session.view.can_send

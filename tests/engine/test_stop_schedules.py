@@ -15,6 +15,7 @@ from agent_widget import tool
 from agent_widget.core.errors import ModelError, SessionError
 from agent_widget.core.events import Event, InputApplied, InputReceived, ToolStarted
 from agent_widget.core.messages import Conversation, ToolPart
+from agent_widget.engine.models import ModelOptions
 from agent_widget.engine.subagents import Agent
 from agent_widget.policy.compaction import SYSTEM as SUMMARISER
 from agent_widget.providers.base import ModelRequest
@@ -46,12 +47,14 @@ STATES: Final[dict[str, tuple[list[str], Callable[[Event], bool]]]] = {
     "admission": (["hang"], of_type("turn.started")),
     "connecting": (["hang"], of_type("turn.started")),
     "streaming": (["speak"], delta),
+    "back-off": (["busy"], of_type("retry.scheduled")),
     "async tool": (["work"], of_type("tool.started")),
     "sync tool": (["toil"], of_type("tool.started")),
     "parallel tools": (["work", "quick", "toil"], of_type("tool.completed")),
     "question": (["change"], of_type("tool.permission.requested")),
     "queued questions": (["change", "change"], of_type("tool.permission.requested")),
     "helper": (["help speak"], delta),
+    "helper's back-off": (["help busy"], of_type("retry.scheduled")),
     "helper's tool": (["help work"], of_type("tool.started")),
     "helpers' questions": (["help change", "help change"], of_type("tool.permission.requested")),
     "between steps": (["quick"], of_type("tool.completed")),
@@ -59,6 +62,7 @@ STATES: Final[dict[str, tuple[list[str], Callable[[Event], bool]]]] = {
     "queue": (["quick"], follow_up_said),
     "compaction": (["quick", "full"], of_type("compaction.started")),
 }
+BUSY: Final = ModelError("network", "The server is overloaded.", status=529, retryable=True)
 TOO_LONG: Final = ModelError("bad_request", "The prompt is too long.", is_too_long=True)
 WAYS: Final = ("stop", "interrupt", "stop, interrupt", "interrupt, interrupt", "stop, stop")
 
@@ -92,6 +96,8 @@ class Scene:
         for what in plan:
             if what == "hang":
                 items.append(self.gate)
+            elif what == "busy":
+                items.append(BUSY)
             elif what == "speak":
                 items += [text("one "), text("two "), self.gate]
             elif what.startswith("help "):
@@ -179,6 +185,7 @@ async def play(seed: int, outcomes: Counter[str]) -> None:
     model = ScriptedModel([scene.answer] * 12)
     store = MoodyStore(ticks=chance.randrange(3))
     options: dict[str, Any] = {"store": store, "agents": [Agent("helper", "Helps.")]}
+    options["models"] = ModelOptions(chance=chance.random)  # with waits between repetitions
     async with opened(model, scene.tools(), **options) as case:
         watch, reached = Watch(case, model), asyncio.Event()
         case.session.subscribe(lambda event, _view: reached.set() if trigger(event) else None)

@@ -25,31 +25,48 @@ def run(code: str) -> str:
     return "ok"
 
 
-@given(st.lists(CODES, min_size=10, max_size=10))
-def test_shown_stored_and_executed_are_the_same_text(codes: list[str]) -> None:
+# What the model asked for, and what the person made of it, if anything.
+CALLS = st.tuples(CODES, st.none() | CODES)
+
+
+@given(st.lists(CALLS, min_size=10, max_size=10))
+def test_shown_stored_and_executed_are_the_same_text(calls: list[tuple[str, str | None]]) -> None:
     RAN.clear()
-    shown, stored = asyncio.run(session_with(codes))
-    assert RAN == shown == stored
+    shown, approved = asyncio.run(session_with(calls))
+    assert shown == [code for code, _ in calls]
+    assert approved == RAN == [code if edited is None else edited for code, edited in calls]
 
 
-async def session_with(codes: list[str]) -> tuple[list[str], list[str]]:
-    """Allow each of the calls; the texts that were shown, and those of the stored calls."""
-    steps: list[Any] = [[call("run", {"code": code})] for code in codes]
+async def session_with(calls: list[tuple[str, str | None]]) -> tuple[list[str], list[str]]:
+    """Allow each of the calls; the texts that were shown, and what is stored of the approvals."""
+    steps: list[Any] = [[call("run", {"code": code})] for code, _ in calls]
     shown = []
     async with opened([*steps, [text("end")]], [run]) as case:
         active = await case.session.send("go")
-        for _ in codes:
+        for _, edited in calls:
             question = await case.question()
             view = case.session.view.question
             assert view is not None
             shown.append(view.text)
-            case.session.decide(question.permission_id, "allow_once")
+            answer = "allow_once" if edited is None else "edit"
+            args = None if edited is None else {"code": edited}
+            case.session.decide(question.permission_id, answer, args=args)
         await asyncio.wrap_future(active.future)
-        stored = [
-            part["input"]["code"]
+        proposed = [
+            part
             for record in await case.records()
             if record.data.get("message", {}).get("role") == "assistant"
             for part in record.data["message"]["parts"]
             if part["type"] == "tool"
         ]
-    return shown, stored
+        decided = [r.data for r in await case.records() if r.kind == "permission_decided"]
+        assert [part["text"] or "" for part in proposed] == shown
+        assert [each["decision"] for each in decided] == ["allow"] * len(calls)
+        assert all(
+            each.get("text") in (None, (each.get("edited_args") or part["input"])["code"])
+            for each, part in zip(decided, proposed, strict=True)
+        )
+        return shown, [
+            (each.get("edited_args") or part["input"])["code"]
+            for each, part in zip(decided, proposed, strict=True)
+        ]

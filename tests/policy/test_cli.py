@@ -41,6 +41,8 @@ def rules(tmp_path: Path) -> Path:
         (["--tool", "fetch_url", "--", "https://example.org"], "ask  no rule  ("),
         (["--tool", "weather", "--", "city=Oslo, days=3"], "ask  no rule  ("),
         (["--", "echo \u202e\x1b[2J"], "ask  no rule  ("),
+        (["--", "cat a/key.pem"], "ask  rule read(**/*.pem)  ("),
+        (["--mode", "allow_all", "--", "cat a/key.pem"], "allow  no rule  ("),
     ],
 )
 def test_it_prints_one_line_that_begins_with_the_verdict(

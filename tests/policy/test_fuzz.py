@@ -18,8 +18,9 @@ from agent_widget.policy.suggestion import suggested_rules
 from tests.policy.bashrun import BashRun
 from tests.policy.support import MadePaths
 from tests.support.chromium import in_ci
+from tests.support.thorough import is_thorough
 
-LINES: Final = 100_000 if in_ci(os.environ) else 20_000
+LINES: Final = 100_000 if in_ci(os.environ) or is_thorough() else 20_000
 RUN: Final = 400
 VERDICTS: Final = {"allow", "ask", "deny"}
 # Mostly pieces of shells, and some of everything else.

@@ -39,14 +39,20 @@ def record(name: str) -> Record:
     return Record(name, None, 0, "notice", {"text": f"é{name}" * 20})
 
 
-async def work(store: SessionStore, acknowledge: Callable[[str], None], *, stubborn: bool) -> None:
+async def work(
+    store: SessionStore,
+    acknowledge: Callable[[str], None],
+    *,
+    stubborn: bool,
+    session_id: str = SESSION,
+) -> None:
     """Write three batches and an artifact, and tell what was acknowledged, one by one.
 
     A call that fails is made again, so the store must fail for a while only; an append, unless
     ``stubborn``, with other records.
     """
     owner = this_process()
-    lease = await persistent(lambda: store.acquire(SESSION, owner))
+    lease = await persistent(lambda: store.acquire(session_id, owner))
     position = 0
     for batch in _BATCHES:
         names = batch

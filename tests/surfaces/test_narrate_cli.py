@@ -10,7 +10,7 @@ import pytest
 
 from agent_widget.core.events import SessionEnded, TurnError, TurnStarted
 from agent_widget.core.eventwire import event_to_wire
-from agent_widget.store.jsonl import JsonlStore
+from agent_widget.store.urls import open_store
 from agent_widget.surfaces.cli import main
 from agent_widget.testing.doubles import Step, call, text
 from tests.engine.support import opened
@@ -69,15 +69,18 @@ def test_a_file_that_is_not_there_is_told(
     assert "none cannot be read" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kind", ["file", "folder", "chats/", "chats.db"])
 @pytest.mark.anyio
 async def test_a_stored_session_is_said_as_it_was_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = JsonlStore(tmp_path)
+    where = tmp_path / ("chats.db" if kind == "chats.db" else "chats")
+    store = open_store(where)
     steps: list[Step] = [[call("look", {"name": "a"}, id="c1")], [text("It is "), text("there.")]]
     async with opened(steps, [look], store=store) as case:
         await case.send("look")
-    path = tmp_path / case.session.session_id / "records.jsonl"
+    folder = where / case.session.session_id
+    path = {"file": folder / "records.jsonl", "folder": folder}.get(kind, where)
     assert main(["narrate", str(path)]) == 0
     said = capsys.readouterr()
     assert said.err == ""
@@ -91,3 +94,9 @@ async def test_a_stored_session_is_said_as_it_was_told(
         "Run completed",
     ]
     assert said.out.splitlines()[4].startswith("look completed after 0.0")
+    await store.aclose()
+    if path == where:
+        assert main(["narrate", str(path), "--session", case.session.session_id]) == 0
+        assert capsys.readouterr() == said
+        assert main(["narrate", str(path), "--session", "s-0"]) == 2
+        assert "There is no session 's-0' in" in capsys.readouterr().err

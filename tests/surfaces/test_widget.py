@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import subprocess
 import sys
+import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ from agent_widget.core.errors import InvalidOptions
 from agent_widget.engine.extensions import ExtensionBindings
 from agent_widget.engine.runtime import engine_thread
 from agent_widget.policy.hooks import python_hook
+from agent_widget.surfaces.optionkinds import KINDS
 from agent_widget.testing.doubles import Gate, ScriptedModel, Step, call, text
 from agent_widget.view.schema import view_to_wire
 
@@ -219,6 +223,20 @@ def test_the_adjudicator_of_a_deployment_judges_where_no_mode_is_chosen(
     assert [notice.code for notice in widget.session.view.notices] == notices
 
 
+def test_an_agent_has_its_own_model_by_name_and_plain_functions_as_tools(chat: Open) -> None:
+    def weather(city: str) -> str:
+        """Weather."""
+        return city
+
+    offline = Agent("talker", "Talks.", tools=[weather], model="offline")
+    steps: list[Step] = [[call("delegate_to_talker", {"task": "what are you?"})], [text("end")]]
+    widget = chat(ScriptedModel(steps), agents=[offline])
+    assert widget.ask("go", timeout_s=20).ok
+    assert "offline demo model" in str(widget.messages[1].tool_calls[0].output)
+    with pytest.raises(InvalidOptions, match="'nosuch' names no known model"):
+        AgentWidget(agents=[Agent("a", "b", model="nosuch")])
+
+
 def test_code_runs_in_the_given_namespace(chat: Open) -> None:
     steps: list[Step] = [[call("run_python", {"code": "y = x + 1\ny"})], [text("end")]]
     namespace: dict[str, Any] = {"x": 41}
@@ -239,6 +257,7 @@ def test_code_runs_in_the_given_namespace(chat: Open) -> None:
         ({"tools": [3]}, "3"),
         ({"tools": [lambda x: x]}, "lambda"),
         ({"ask_user": "yes"}, "yes"),
+        *(({name: 2.5}, f"{name}=2.5 is") for name in KINDS if name != "bare"),
         ({"temprature": 1}, "temprature"),
     ],
 )
@@ -258,6 +277,8 @@ def test_misuse_raises_at_construction_and_names_the_value(
         ({"permission": {"rule": {}}}, "rule"),
         ({"permission": {"ask_user": bool}, "ask_user": bool}, "twice"),
         ({"permission": {"mode": "default"}, "adjudicator": bool}, "adjudicator"),
+        ({"adjudicator": "safe"}, "'safe' is neither a function nor False. Pass a function"),
+        ({"adjudicator": True}, "adjudicator=True"),
         ({"workspace": "/no/such/folder"}, "/no/such/folder"),
     ],
 )
@@ -269,10 +290,14 @@ def test_permission_options_that_cannot_work_raise(options: dict[str, Any], name
 def test_rules_and_modes_decide_without_a_person_and_allow_all_stays_in_sight(
     chat: Open, tmp_path: Path
 ) -> None:
-    steps: list[Step] = [[call("bash", {"command": "echo hi > made.txt"})], [text("end")]]
+    lines = ["echo hi > .env", "sh -c 'cat .env' > made.txt", "for f in *.txt; do cp $f b; done"]
+    steps: list[Step] = [[call("bash", {"command": line})] for line in lines]
+    steps += [[call("read_file", {"path": ".env"})], [text("end")]]
     widget = chat(ScriptedModel(steps), permission={"mode": "allow_all"}, workspace=tmp_path)
     assert widget.ask("go", timeout_s=20).ok
-    assert (tmp_path / "made.txt").read_text() == "hi\n"
+    states = [part.state for message in widget.messages for part in message.tool_calls]
+    assert states == ["done"] * 4
+    assert (tmp_path / "b").read_text() == "hi\n"
     assert "allow_all" in str(widget.session.view.mode_warning)
 
 
@@ -342,6 +367,30 @@ def test_a_closed_widget_says_so(chat: Open) -> None:
         widget.send("more")
 
 
+def test_a_closed_chat_is_closed_again_in_any_thread() -> None:
+    widget = AgentWidget(ScriptedModel([]))
+    widget.close()
+
+    async def once_more() -> None:
+        widget.close()
+
+    engine_thread().submit(once_more).result(60)
+
+
+def test_of_a_closed_chat_that_nobody_holds_nothing_is_kept() -> None:
+    chats = []
+    for _ in range(3):
+        widget = AgentWidget(ScriptedModel([[text("Hello")]]), tools=[change])
+        assert widget.ask("hi", timeout_s=20).ok
+        widget.close()
+        chats.append(weakref.ref(widget.session))
+        del widget
+    deadline_s = time.monotonic() + 60
+    while any(chat() is not None for chat in chats):
+        assert time.monotonic() < deadline_s, "a session is held by something"
+        gc.collect()
+
+
 def test_calling_the_widget_from_the_engines_thread_is_refused_not_hung(chat: Open) -> None:
     errors: list[str] = []
 
@@ -361,10 +410,15 @@ def test_calling_the_widget_from_the_engines_thread_is_refused_not_hung(chat: Op
 
 def test_a_script_ends_though_a_chat_is_open_and_prints_no_errors() -> None:
     script = """
+import threading, time
 from agent_widget import AgentWidget
 chat = AgentWidget("offline")
 print(chat.ask("help").ok)
 chat.send("count slowly to 500")
+asked = threading.Event()
+asking = AgentWidget("offline", ask_user=lambda question: asked.set() or time.sleep(600))
+asking.send("run this code: 1 + 1")
+asked.wait()
 """
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60

@@ -143,6 +143,7 @@ def positional(x: int, /) -> None: ...
 def bare(x) -> None: ...  # type: ignore[no-untyped-def]
 def table(x: pd.DataFrame) -> None: ...
 def function(x: Callable[[], int]) -> None: ...
+def value(x: object()) -> None: ...  # type: ignore[valid-type]
 def unknown(x: NoSuchThing) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
 
@@ -155,6 +156,7 @@ def unknown(x: NoSuchThing) -> None: ...  # type: ignore[name-defined]  # noqa: 
         (bare, ["'x'", "no annotation", "`x: str`"]),
         (table, ["'x'", "DataFrame", "name of its variable"]),
         (function, ["'x'", "JSON"]),
+        (value, ["'x'"]),
         (unknown, ["'x'", "NoSuchThing", "top of the module"]),
     ],
 )
@@ -171,6 +173,26 @@ def test_a_signature_no_model_could_fill_is_refused_with_the_way_out(
 def test_a_name_that_servers_refuse_is_refused(name: str) -> None:
     with pytest.raises(InvalidOptions, match=r"@tool\(name="):
         tool(name=name)(lambda: None)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"read_only": "no"},
+        {"description": 5},
+        {"describe": "text"},
+        {"timeout_s": "5"},
+        {"timeout_s": float("nan")},
+        {"timeout_s": -1},
+        {"kind": "safe"},
+        {"name": 5},
+    ],
+)
+def test_an_option_of_the_wrong_kind_is_refused_by_name_and_value(option: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOptions) as refused:
+        tool(**option)(lambda: None) if "name" in option else tool(name="f", **option)(lambda: None)
+    assert repr(next(iter(option.values()))) in str(refused.value)
+    assert refused.value.advice
 
 
 def test_functions_that_yield_are_refused() -> None:

@@ -52,15 +52,14 @@ class _Judge:
                         possible.append(rule)
         if reason := self._guarded():
             return unsure(self._mode, reason)
-        if possible:
-            reason = "what it does is only known in the run, and this rule could match"
-            return unsure(self._mode, reason, possible[0].text)
+        if firm := [rule for rule in possible if not rule.is_gentle]:
+            return self._perhaps(firm[0])
         if (exact := self._exact_rule()) is not None:
             return Ruling("allow", "rule", exact.text, "an allow rule has exactly this text")
         open_eyed = self._mode == "allow_all" and not self._restrictive()
         if self._script.doubts and not open_eyed:
             return unsure(self._mode, self._script.doubts[0])
-        return self._allowed()
+        return self._allowed(possible)
 
     # Deny and ask -------------------------------------------------------------------------------
 
@@ -106,7 +105,9 @@ class _Judge:
     def _restrictive(self) -> bool:
         """True when some deny or ask rule could be dodged by a command that is not understood."""
         return any(
-            rule.pattern is not None and (rule.kind == "shell" or rule.tool in FAMILIES)
+            rule.pattern is not None
+            and not rule.is_gentle
+            and (rule.kind == "shell" or rule.tool in FAMILIES)
             for rule in (*self._rules.deny, *self._rules.ask)
         )
 
@@ -154,7 +155,7 @@ class _Judge:
         single = len(script.commands) == 1 or first.transparent
         return words if plain and single and not quoted and len(written) >= 1 else None
 
-    def _allowed(self) -> Ruling:
+    def _allowed(self, gentle: Sequence[Rule]) -> Ruling:
         matched: list[Rule] = []
         readers = 0
         for command in self._script.commands:
@@ -176,6 +177,15 @@ class _Judge:
             else:
                 what = "reads" if redirect.access == "read" else "writes"
                 return self._not_covered(f"it {what} {readable(redirect.target.text)}")
+        return self._covered(matched, readers, gentle)
+
+    def _covered(self, matched: Sequence[Rule], readers: int, gentle: Sequence[Rule]) -> Ruling:
+        """Where every part is allowed by ``matched`` or only reads, as ``readers`` of them do.
+
+        Those of ``gentle`` could match what is read.
+        """
+        if readers and gentle:
+            return self._perhaps(gentle[0])
         if matched:
             return Ruling("allow", "rule", matched[0].text, "every part is allowed by a rule")
         if not readers or not self._script.commands:
@@ -196,6 +206,10 @@ class _Judge:
         if not variables_fine(command) and self._restrictive() and self._mode == "allow_all":
             return unsure(self._mode, "it sets a variable that says what other programs do")
         return self._not_covered(f"{what[:80]}: no rule allows it")
+
+    def _perhaps(self, rule: Rule) -> Ruling:
+        reason = "what it does is only known in the run, and this rule could match"
+        return unsure(self._mode, reason, rule.text)
 
     def _not_covered(self, reason: str) -> Ruling:
         ruling = mode_ruling(self._mode, "execute")

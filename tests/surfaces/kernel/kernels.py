@@ -135,6 +135,15 @@ class RealKernel:
         msg_id = self.client.execute(code, allow_stdin=allow_stdin, stop_on_error=False)
         return self.cells.setdefault(msg_id, Cell(msg_id))
 
+    def begin_of_notebook(self, cell_id: str, code: str) -> Cell:
+        """Start a cell as a notebook does, which says which one of it that is."""
+        content = {"code": code, "silent": False, "store_history": True, "allow_stdin": False}
+        metadata = {"cellId": cell_id}
+        message = self.client.session.msg("execute_request", content, metadata=metadata)
+        self.client.shell_channel.send(message)
+        msg_id = message["header"]["msg_id"]
+        return self.cells.setdefault(msg_id, Cell(msg_id))
+
     def begin_ready(self, code: str) -> Cell:
         """Start a cell and wait until it has called ``kit.ready()``."""
         cell = self.begin(code)
@@ -218,4 +227,4 @@ class RealKernel:
             case "status":
                 cell.idle = cell.idle or content["execution_state"] == "idle"
             case "comm_msg":
-                self.told.append(content["data"]["content"])
+                self.told.append(content["data"].get("content", {}))
