@@ -33,7 +33,7 @@ scenarios = [
 
 def seconds_with(workers: int, file: Path) -> float:
     options: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "processes": True}
-    with LocalCluster(**options, dashboard_address=None) as cluster, Client(cluster) as client:
+    with LocalCluster(**options, dashboard_address=":0") as cluster, Client(cluster) as client:
         client.wait_for_workers(workers)
         executor = client.get_executor()
         warm = file.with_name("scenario_warm.py")

@@ -57,7 +57,7 @@ def dask() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")
     options = {"n_workers": 2, "threads_per_worker": 2, "processes": True}
     with (
-        distributed.LocalCluster(**options, dashboard_address=None) as cluster,
+        distributed.LocalCluster(**options, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         client.wait_for_workers(2)
