@@ -194,7 +194,7 @@ def test_a_change_can_be_accepted_once(tmp_path: Path) -> None:
     assert LOOK.played(replay(file), turns) == accepted
     before, after = (path.read_text("utf-8").split("\n") for path in (LOOK.path, file))
     changed = [at for at, (a, b) in enumerate(zip(before, after, strict=True), 1) if a != b]
-    assert changed == [line_of('"request", "id": 1')]
+    assert changed == [line_of('"input", "text": "What'), line_of('"request", "id": 1')]
     short = LOOK.played(replay(file, accept=True), turns[:1])
     assert LOOK.played(replay(file), turns[:1]) == short
 

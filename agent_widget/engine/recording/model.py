@@ -11,8 +11,9 @@ from typing import Any
 from ...core.errors import InvalidOptions, ModelError
 from ...providers.base import Model, ModelEvent, ModelInfo, ModelRequest
 from . import wire
+from .chat import STOPPED_S
 from .file import Exchange
-from .tape import STOPPED_S, Recording, Tools
+from .tape import Recording, Tools
 
 
 class TapedModel:
@@ -78,10 +79,13 @@ class TapedModel:
     async def _recorded(self, known: Exchange) -> AsyncGenerator[ModelEvent, None]:
         for event in wire.events_of(known.events):
             await asyncio.sleep(0)  # as between pieces that arrive: a Stop gets its turn
+            await self.tape.pause()
             yield event
+        await self.tape.pause()
         if known.error is not None:
             raise wire.error_of(known.error)
         if known.is_stopped:
+            self.tape.at_stop()
             await asyncio.sleep(STOPPED_S)
             text = f"The answer in {self.tape.path}:{known.line} was stopped, and this one was not."
             raise ModelError("bad_request", text)
