@@ -45,6 +45,7 @@ class Place(Struct, frozen=True, order=True):
 class _Late(Struct):
     """What a stopped call of the recording gave later, until it does so here."""
 
+    run: int
     place: Place
     work: asyncio.Future[ToolOutput]
     told: wire.Wire
@@ -53,14 +54,14 @@ class _Late(Struct):
 class TapedChat:
     """The chat ``number`` (from 1) of ``tape``; lives on the engine's loop.
 
-    ``place`` is where it stands. ``on_place`` is called whenever that has changed.
+    ``place`` is where it stands, ``late_count`` how many calls have ended after their run's end.
     """
 
     def __init__(self, tape: Recording, number: int, subscribe: Subscribe) -> None:
         self.tape = tape
         self.number = number
         self.place = Place()
-        self.on_place: Callable[[], None] = lambda: None
+        self.late_count = 0
         self._diary = Diary(tape.note, number)
         self._late: list[_Late] = []
         self._is_ended = False
@@ -198,7 +199,7 @@ class TapedChat:
         if late.get("obeyed"):
             context.cancelled.is_set()  # whoever looks has seen it
         context.left_behind(work)
-        self._late.append(_Late(place, work, late))
+        self._late.append(_Late(self.place.run, place, work, late))
         self._end_late()
 
     def _end_late(self) -> None:
@@ -207,6 +208,7 @@ class TapedChat:
         for late in due:
             if late.work.done():
                 continue
+            self.late_count += late.place >= Place(late.run, is_over=True)
             if "error" in late.told:
                 late.work.set_exception(wire.failure_of(late.told["error"]))
             elif "output" in late.told:
@@ -257,7 +259,6 @@ class TapedChat:
         self._diary.heard(event, None if before.is_over else before.beats)
         if self.place != before:
             self._end_late()
-            self.on_place()
 
 
 def _fault(error: BaseException) -> wire.Wire:

@@ -17,21 +17,27 @@ from .tape import Recording, Tools
 
 
 class TapedModel:
-    """``inner`` through ``tape``; without ``inner`` every answer is one of the recording."""
+    """``inner`` through ``tape``; without ``inner`` every answer is one of the recording.
 
-    def __init__(self, inner: Model | None, tape: Recording) -> None:
+    ``known`` is then the model that it plays, as a recording has it (None: its first one).
+    """
+
+    def __init__(
+        self, inner: Model | None, tape: Recording, known: wire.Wire | None = None
+    ) -> None:
         self.tape = tape
         self._inner = inner
         secrets = getattr(inner, "secrets", None)
         if callable(secrets):
             tape.masks.add_source(secrets)
-        known = None
-        if tape.is_replay:
-            known = tape.info_like(None if inner is None else inner.info)
-        if inner is None and known is None:
+        self._known = None
+        if known is not None:
+            self._known = tape.info_of(known)
+        elif tape.is_replay:
+            self._known = tape.info_like(None if inner is None else inner.info)
+        if inner is None and self._known is None:
             advice = "Record it anew."
             raise InvalidOptions(f"The recording {tape.path} holds no answer.", advice=advice)
-        self._known = known
 
     @property
     def info(self) -> ModelInfo:

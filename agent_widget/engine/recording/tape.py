@@ -10,7 +10,7 @@ import asyncio
 import json
 import os
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, Self, get_args
 
@@ -22,7 +22,7 @@ from ...tools.base import Tool
 from . import wire
 from .chat import Subscribe, TapedChat
 from .difference import MISSING, differences
-from .file import NOTES, Exchange, Fact, RecordingFile, Setup, is_checked
+from .file import NOTES, Exchange, Fact, Item, RecordingFile, Setup, is_checked
 from .masks import Masks
 
 Mode = Literal["once", "none", "new", "all"]
@@ -102,7 +102,7 @@ class Recording:
         facts = [item for item in self._file.items if isinstance(item, Fact)]
         self._late = [fact for fact in facts if fact.kind == "late"]
         self._notes = [fact for fact in facts if fact.kind in NOTES]
-        self._chats = 0
+        self.chats: list[TapedChat] = []
         self.between: Callable[[], Awaitable[None]] | None = None
         self.at_stop: Callable[[], None] = lambda: None
         self.masks = Masks()
@@ -113,6 +113,23 @@ class Recording:
         self._ids = SequentialIds()
         self._live: set[int] = set()
         self._messages: dict[int, tuple[weakref.ref[Message], wire.Wire]] = {}
+
+    # --- what is in it -------------------------------------------------------------------------
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        return (*self._file.items,)
+
+    @property
+    def left_count(self) -> int:
+        """How much of it was not given yet."""
+        return len(self._left)
+
+    def next_system(self, names: Sequence[str], usual: Setup) -> str | None:
+        """The system text of the next request with tools of these ``names``; else the ``usual``."""
+        left = (item.setup for item in self._left if isinstance(item, Exchange))
+        same = (each for each in left if [spec["name"] for spec in each.tools] == [*names])
+        return next(same, usual).system
 
     # --- what a session takes from it ----------------------------------------------------------
 
@@ -139,7 +156,11 @@ class Recording:
         wanted = None if info is None else (info.provider, info.name)
         same = (known for known in models if (known["provider"], known["name"]) == wanted)
         known = next(same, models[0])
-        return wire.info_of(known, f"Plays {self.path.name}: no model is asked.")
+        return self.info_of(known)
+
+    def info_of(self, model: wire.Wire) -> ModelInfo:
+        """The recorded ``model``, which says that it is a recording."""
+        return wire.info_of(model, f"Plays {self.path.name}: no model is asked.")
 
     async def sleep(self, seconds: float) -> None:
         """A wait of a replay: its time passes at once."""
@@ -239,8 +260,8 @@ class Recording:
 
     def chat(self, subscribe: Subscribe) -> TapedChat:
         """The next chat that is recorded, or played; ``subscribe`` is that of its bus."""
-        self._chats += 1
-        return TapedChat(self, self._chats, subscribe)
+        self.chats.append(TapedChat(self, len(self.chats) + 1, subscribe))
+        return self.chats[-1]
 
     async def pause(self) -> None:
         """Between two things that are given: whoever plays the person has a turn."""
