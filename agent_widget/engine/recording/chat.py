@@ -7,7 +7,7 @@ told meanwhile and what they did after a Stop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 STOPPED_S: Final = 30.0
 """What was stopped in the recording waits so long for a Stop."""
+TOGETHER_S: Final = 2.0
+"""So long a call waits for what happened before it in calls at the same time."""
 Subscribe = Callable[[Callable[[Event, SessionView], None]], Callable[[], None]]
 
 
@@ -40,6 +42,14 @@ class Place(Struct, frozen=True, order=True):
     run: int = 0
     is_over: bool = True
     beats: int = 0
+
+
+class _Told(Struct, frozen=True):
+    """What a call told, and when."""
+
+    kind: str
+    text: str | None
+    at: tuple[int, int]
 
 
 class _Late(Struct):
@@ -62,6 +72,11 @@ class TapedChat:
         self.number = number
         self.place = Place()
         self.late_count = 0
+        self._running: set[str] = set()
+        self._together: set[str] = set()
+        self._moved = asyncio.Event()
+        self._given = 0
+        self._is_ordered = True
         self._diary = Diary(tape.note, number)
         self._late: list[_Late] = []
         self._is_ended = False
@@ -80,6 +95,8 @@ class TapedChat:
         if known is None or tape.runs_tools or is_own:
             return await self._run(tool, args, context, live, asked, known)
         await self._tell_again(known.wire.get("told", ()), context)
+        await self._reached(known.wire.get("at"))
+        self._turn()
         if "stopped" in known.wire:
             await self._stopped_again(asked, known, context)
         if "error" in known.wire:
@@ -99,12 +116,20 @@ class TapedChat:
             context.left_behind(work)
             work.add_done_callback(lambda _: self._came_late(asked, work, context))
 
-        told: list[tuple[str, str | None]] = []
-        live.heard = lambda kind, text: told.append((kind, text))
+        told: list[_Told] = []
+        live.heard = lambda kind, text: told.append(_Told(kind, text, self._turn()))
+        call_id = context.call_id
+        self._running.add(call_id)
+        self._together |= self._running if len(self._running) > 1 else set()
 
         def gave(**how: Any) -> None:
             live.close()
-            self._gave({**asked, **how}, self._told(told), known)
+            self._running.discard(call_id)
+            at = self._turn()
+            when: wire.Wire = {"at": [*at]} if call_id in self._together else {}
+            if pieces := self._pieces(told, is_timed=bool(when)):
+                when["told"] = pieces
+            self._gave({**asked, **how}, when, known)
 
         watched = replace(context, left_behind=leave) if known is None else context
         try:
@@ -118,30 +143,34 @@ class TapedChat:
         gave(output=self.tape.plain(wire.output_wire(output)))
         return output
 
-    def _told(self, told: list[tuple[str, str | None]]) -> list[wire.Wire]:
+    def _pieces(self, told: list[_Told], *, is_timed: bool) -> list[wire.Wire]:
         """What a call told, as it is written; output in one piece where only that shows a key."""
         masks = self.tape.masks
-        whole = "".join(text for kind, text in told if kind == "output" and text)
+        whole = "".join(each.text for each in told if each.kind == "output" and each.text)
         if masks.masked(whole) != whole:
-            told = [*((kind, text) for kind, text in told if kind != "output"), ("output", whole)]
+            kept = [each for each in told if each.kind != "output"]
+            told = [*kept, _Told("output", whole, told[-1].at)]
         written: list[wire.Wire] = []
-        for kind, text in told:
-            if kind == "output" and written and "output" in written[-1]:
-                written[-1]["output"].append(text)
+        for each in told:
+            last = written[-1] if written else {}
+            at = {"at": [*each.at]} if is_timed else {}
+            if each.kind == "output" and "output" in last and not is_timed:
+                last["output"].append(each.text)
             else:
-                written.append({kind: [text] if kind == "output" else text})
+                is_output = each.kind == "output"
+                written.append({each.kind: [each.text] if is_output else each.text, **at})
         plain: list[wire.Wire] = self.tape.plain(written)
         return plain
 
-    def _gave(self, gave: wire.Wire, told: list[wire.Wire], known: Fact | None) -> None:
+    def _gave(self, gave: wire.Wire, when: wire.Wire, known: Fact | None) -> None:
         tape = self.tape
-        whole = {**gave, "told": told} if told else gave
+        whole = {**gave, **when}
         if known is None:
             if tape.records:
                 tape.write(Fact("result", whole))
             return
-        # What it told meanwhile depends on the machine.
-        before = {name: value for name, value in known.wire.items() if name != "told"}
+        # What it told meanwhile, and when it ended, depends on the machine.
+        before = {name: each for name, each in known.wire.items() if name not in ("told", "at")}
         found = differences(before, gave, "")
         if not found:
             return
@@ -154,14 +183,33 @@ class TapedChat:
     async def _tell_again(self, told: Any, context: ToolContext) -> None:
         await self.tape.pause()
         for piece in told:
+            await self._reached(piece.get("at"))
             for chunk in piece.get("output", ()):
+                self._turn()
                 context.output(chunk)
                 await asyncio.sleep(0)  # so that it is told in the same pieces
                 await self.tape.pause()
             if "progress" in piece:
+                self._turn()
                 context.progress(piece["progress"])
                 await asyncio.sleep(0)
                 await self.tape.pause()
+
+    def _turn(self) -> tuple[int, int]:
+        """When something comes of a call: after so many beats of its run, and of such things."""
+        self._given += 1
+        self._moved.set()
+        return self.place.beats, self._given - 1
+
+    async def _reached(self, at: Sequence[int] | None) -> None:
+        """Return once the run is as far as it was then: calls at the same time keep their order."""
+        while self._is_ordered and at and (self.place.beats < at[0] or self._given < at[1]):
+            self._moved.clear()
+            try:
+                async with asyncio.timeout(TOGETHER_S):  # waits at once, not in a task of its own
+                    await self._moved.wait()
+            except TimeoutError:  # it is not what it was: order is the least of that
+                self._is_ordered = False
 
     async def _stopped_again(self, asked: wire.Wire, known: Fact, context: ToolContext) -> None:
         """Wait for the Stop that came then, and leave behind what went on."""
@@ -258,6 +306,7 @@ class TapedChat:
         self._is_ended = self._is_ended or isinstance(event, SessionEnded)
         self._diary.heard(event, None if before.is_over else before.beats)
         if self.place != before:
+            self._moved.set()
             self._end_late()
 
 

@@ -40,6 +40,7 @@ BEATS: Final = (
     ToolDrafted,
     ToolProposed,
     PermissionRequested,
+    PermissionDecided,
     ToolStarted,
     ToolProgress,
     ToolOutputDelta,
