@@ -38,14 +38,20 @@ _LOOK_AHEAD: Final = 16
 
 
 class ReplayMismatch(SessionError):
-    """What happens is not what was recorded; ``differences`` says where, one line each."""
+    """What happens is not what was recorded; ``differences`` says where, one line each.
 
-    def __init__(self, message: str, found: list[str], advice: str) -> None:
+    ``is_rest``: it was until the end came too early.
+    """
+
+    def __init__(
+        self, message: str, found: list[str], advice: str, *, is_rest: bool = False
+    ) -> None:
         lines = [f"  {line}" for line in found[:_SHOWN]]
         if len(found) > _SHOWN:
             lines.append(f"  … and {len(found) - _SHOWN} more")
         super().__init__("replay_mismatch", "\n".join([message, *lines, advice]))
         self.differences = tuple(found)
+        self.is_rest = is_rest
 
 
 class TapeClock:
@@ -321,7 +327,7 @@ class Recording:
             self._left = []
             self._file.rewrite()
             return
-        raise self.failed(text, lines)
+        raise self.failed(text, lines, is_rest=True)
 
     def check_run(self) -> None:
         """Raises the first ReplayMismatch that there was."""
@@ -387,13 +393,13 @@ class Recording:
         self._left = [each for each in self._left if each is not item]
         self._clock.now_ms += STEP_MS
 
-    def failed(self, message: str, found: list[str]) -> ReplayMismatch:
+    def failed(self, message: str, found: list[str], *, is_rest: bool = False) -> ReplayMismatch:
         """The mismatch, which is also kept: whatever catches it, the next wait raises it."""
         advice = (
             "To accept it, run once with accept=True (or AGENT_WIDGET_RECORD=accept): recorded "
             "answers stay, under what happens now. With a model, mode 'all' records anew."
         )
-        mismatch = ReplayMismatch(message, found, advice)
+        mismatch = ReplayMismatch(message, found, advice, is_rest=is_rest)
         self.problems.append(mismatch)
         return mismatch
 
