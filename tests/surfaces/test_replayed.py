@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from agent_widget import Agent, Decision, Question, SessionExplorer, ToolContext, tool
-from agent_widget.core.events import Event, ToolEndedLate
+from agent_widget.core.errors import InvalidOptions
+from agent_widget.core.events import Event, ToolEndedLate, ToolProgress
+from agent_widget.core.eventwire import event_to_wire
 from agent_widget.core.ids import SequentialIds
+from agent_widget.engine.recording import Recording, replay
+from agent_widget.engine.recording.rerun import DERIVED
+from agent_widget.engine.recording.tape import MODE_VARIABLE
 from agent_widget.surfaces.replayed import explored_recording
 from agent_widget.testing import (
     AgentSession,
@@ -21,10 +29,12 @@ from agent_widget.testing import (
     call,
     end,
     fault,
+    network_blocked,
     text,
 )
 from agent_widget.testing.doubles import Signal, Step
 from agent_widget.view.timeline import Timeline
+from tests.support.recordings import CASES, KEY
 
 WAIT_S = 60.0
 
@@ -177,3 +187,131 @@ def test_a_recording_shows_the_chat_that_made_it_step_by_step(tmp_path: Path) ->
         chat.ask("What now?")
         same(file, live)
         live.close()
+
+
+def test_a_notebooks_own_tools_and_the_plan_are_shown_again(tmp_path: Path) -> None:
+    plan = {"items": [{"content": "Look", "status": "in_progress"}]}
+    steps: list[Step] = [
+        [call("todo", plan)],
+        [call("list_variables"), call("run_python", {"code": "df"})],
+        [text("It is there.")],
+    ]
+    file = tmp_path / "chat.jsonl"
+    options: dict[str, Any] = {"bare": False, "notebook": True, "workspace": None}
+    space = {"df": [1, 2]}
+    with AgentSession(
+        ScriptedModel(steps),
+        record=file,
+        namespace=space,
+        ask_user=lambda _: False,
+        new_id=SequentialIds(),
+        clock_ms=FakeClock().ms,
+        **options,
+    ) as chat:
+        live = SessionExplorer(chat)
+        chat.ask("Look at df.")
+        same(file, live)
+        live.close()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_turns_of_earlier_recordings_are_read_from_their_requests(
+    case: Any, tmp_path: Path
+) -> None:
+    plain_file = tmp_path / "old.jsonl"
+    lines = case.path.read_text("utf-8").splitlines(keepends=True)
+    plain_file.write_text(
+        "".join(line for line in lines if not re.match(r'\{"kind": "(input|call)"', line)), "utf-8"
+    )
+    old, new = explored_recording(plain_file, None), explored_recording(case.path, None)
+    assert [*seen(old.timeline)] == [*seen(new.timeline)]
+    assert [*old.notes[len(new.notes) :]] == [DERIVED]
+
+
+def test_what_a_recording_does_not_hold_is_said_and_nothing_is_made_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, file = Bench(), tmp_path / "chat.jsonl"
+    steps: list[Step] = [[call("count", {"word": "x"})], [text("1")], [text("Hi.")]]
+    with session(bench, ScriptedModel(steps), record=file, max_steps=1) as chat:
+        live = SessionExplorer(chat)
+        chat.ask("Count x.")
+        chat.ask("Say hi.")
+        lived = [*seen(live.frames.timeline)]
+        live.close()
+    before = file.read_bytes()
+    monkeypatch.setenv(MODE_VARIABLE, "accept")  # whoever only looks changes nothing
+    explored = explored_recording(file, None)
+    assert file.read_bytes() == before
+    told = [*seen(explored.timeline)]
+    count = len(explored.timeline.steps)
+    assert told[:count] == lived[:count]
+    assert "tool.completed" in {step.event.type for step in explored.timeline.steps}
+    assert len(explored.timeline.requests) == 1
+    assert "It ends here: the recording does not hold how it went on" in explored.notes[-1]
+    assert repr(SessionExplorer(file)).endswith(explored.notes[-1])
+
+
+def test_each_chat_of_a_recording_can_be_explored(tmp_path: Path) -> None:
+    file = tmp_path / "two.jsonl"
+    with Recording(file) as tape:
+        for name in ("one", "two"):
+            with AgentSession(ScriptedModel([[text(name)]]), record=tape) as chat:
+                chat.ask(f"Say {name}.")
+    for number, name in (("1", "one"), ("2", "two")):
+        explorer = SessionExplorer(file, session_id=number)
+        assert [message.text for message in explorer.steps[-1].state.messages][1] == name
+        assert "has 2 chats" in repr(explorer)
+    for wrong in ("3", "s-1"):
+        with pytest.raises(InvalidOptions, match="no chat"):
+            SessionExplorer(file, session_id=wrong)
+
+
+def test_two_replays_tell_what_the_chat_told_with_progress_and_what_came_after_a_stop(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "chat.jsonl"
+
+    def told(model: Any, **options: Any) -> list[Event]:
+        bench = Bench()
+        with session(bench, model, **options) as chat:
+            run = chat.send("Work.")
+            awaited(chat, lambda event: isinstance(event, ToolProgress) and event.message == "half")
+            chat.stop()
+            run.result(WAIT_S)
+            bench.release.set()
+            awaited(chat, lambda event: isinstance(event, ToolEndedLate))
+            chat.ask("And now?")
+            return chat.events
+
+    lived = told(ScriptedModel([[call("work")], [text("Done.")]]), record=file)
+    with network_blocked():
+        first, second = (
+            told(replay(file), clock_ms=None, new_id=None, ask_user=None) for _ in range(2)
+        )
+    assert [*map(plain, first)] == [*map(plain, lived)]
+    assert [*map(event_to_wire, first)] == [*map(event_to_wire, second)]
+
+
+def test_a_key_that_a_tool_prints_in_pieces_is_masked(tmp_path: Path) -> None:
+    file = tmp_path / "chat.jsonl"
+    first, second = KEY[:7], KEY[7:]
+
+    @tool(read_only=True)
+    async def leak(context: ToolContext) -> str:
+        """Print a key."""
+        context.output(first)
+        await asyncio.sleep(0)
+        context.output(second)
+        return "printed"
+
+    class Keyed(ScriptedModel):
+        def secrets(self) -> tuple[str, ...]:
+            return (KEY,)
+
+    with AgentSession(Keyed([[call("leak")], [text("ok")]]), tools=[leak], record=file) as chat:
+        chat.ask("go")
+    kept = file.read_text("utf-8")
+    assert first not in kept
+    assert second not in kept
+    assert '"told": [{"output": ["***"]}]' in kept

@@ -294,7 +294,7 @@ class TapedChat:
 
     # --- what happens --------------------------------------------------------------------------
 
-    def _heard(self, event: Event, _view: SessionView) -> None:
+    def _heard(self, event: Event, view: SessionView) -> None:
         before = self.place
         if isinstance(event, TurnStarted):
             is_same = event.trigger == "carry_over"
@@ -304,7 +304,7 @@ class TapedChat:
         elif isinstance(event, BEATS) and not before.is_over:
             self.place = replace(before, beats=before.beats + 1)
         self._is_ended = self._is_ended or isinstance(event, SessionEnded)
-        self._diary.heard(event, None if before.is_over else before.beats)
+        self._diary.heard(event, view, None if before.is_over else before.beats)
         if self.place != before:
             self._moved.set()
             self._end_late()

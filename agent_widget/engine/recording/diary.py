@@ -31,6 +31,7 @@ from ...core.events import (
     TreeNavigated,
     TurnStarted,
 )
+from ...view.model import SessionView
 from . import wire
 from .file import Fact
 
@@ -68,11 +69,11 @@ class Diary:
         self._proposed: dict[str, ToolProposed] = {}
         self._asked: dict[str, PermissionRequested] = {}
 
-    def heard(self, event: Event, beats: int | None) -> None:
+    def heard(self, event: Event, view: SessionView, beats: int | None) -> None:
         """``event`` was told, after so many beats of its run; None: at rest."""
         match event:
             case InputReceived():
-                self._received(event, beats)
+                self._received(event, view, beats)
             case TurnStarted(trigger="retry"):
                 self._note("retry")
             case SessionStopping():
@@ -94,7 +95,7 @@ class Diary:
             case PermissionDecided():
                 self._decided(event)
 
-    def _received(self, event: InputReceived, beats: int | None) -> None:
+    def _received(self, event: InputReceived, view: SessionView, beats: int | None) -> None:
         if event.message_id in self._waiting:  # a follow-up that is used now
             return
         self._is_begun = True
@@ -102,6 +103,8 @@ class Diary:
         if event.queue is not None:
             self._waiting.add(event.message_id)
             told |= {"queue": event.queue, "context": event.kind, "after": beats}
+        else:
+            told["while_running"] = view.input.agent
         self._note("input", **told)
 
     def _decided(self, event: PermissionDecided) -> None:

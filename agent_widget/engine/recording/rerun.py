@@ -66,7 +66,7 @@ class Rerun:
             clock_ms=tape.clock_ms,
             new_id=tape.new_id,
             permissions=permissions,
-            while_running="steer",
+            while_running=next((act.while_running for act in script.acts), None),
             input_control=TOOL_NAME in names,
             output_type=None if final is None else final["parameters"],
         )

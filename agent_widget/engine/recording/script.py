@@ -11,6 +11,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from ...core.errors import InvalidOptions
+from ...core.events import WhileRunning
 from . import wire
 from .file import Exchange, Fact, Item, Setup
 
@@ -23,7 +24,8 @@ class Act(Struct, frozen=True):
     """Something that a person or code did to the chat; ``after``: so many beats into a run.
 
     ``kind`` is ``input``, ``retry``, ``reset``, ``stop``, or ``other``: the ``event`` then says
-    what, and a recording holds no more of it.
+    what, and a recording holds no more of it. ``context`` is the kind of what nobody typed,
+    ``while_running`` the rule for messages that come while a run is under way.
     """
 
     kind: str
@@ -32,6 +34,7 @@ class Act(Struct, frozen=True):
     after: int | None = None
     images: int = 0
     context: str | None = None
+    while_running: WhileRunning | None = None
     event: str = ""
 
 
