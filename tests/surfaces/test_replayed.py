@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from PIL import Image
 
 from agent_widget import Agent, Decision, Question, SessionExplorer, ToolContext, tool
 from agent_widget.core.errors import InvalidOptions
@@ -161,6 +163,7 @@ def test_a_recording_shows_the_chat_that_made_it_step_by_step(tmp_path: Path) ->
         [text("half"), stopped, text("never")],
         [call("work")],
         [text("cut"), end("length")],
+        [text("Noise.")],
     ]
     file = tmp_path / "chat.jsonl"
     with session(bench, ScriptedModel(steps), record=file) as chat:
@@ -185,6 +188,9 @@ def test_a_recording_shows_the_chat_that_made_it_step_by_step(tmp_path: Path) ->
         bench.release.set()
         awaited(chat, lambda event: isinstance(event, ToolEndedLate))
         chat.ask("What now?")
+        noise = io.BytesIO()
+        Image.effect_noise((32, 32), 50).save(noise, "PNG")
+        chat.ask("And what is that?", images=[noise.getvalue()])
         same(file, live)
         live.close()
 

@@ -99,7 +99,9 @@ class Diary:
         if event.message_id in self._waiting:  # a follow-up that is used now
             return
         self._is_begun = True
-        told: wire.Wire = {"text": event.text, "images": len(event.images or ()) or None}
+        told: wire.Wire = {"text": event.text}
+        if event.images:
+            told["images"] = [image.block for image in event.images]
         if event.queue is not None:
             self._waiting.add(event.message_id)
             told |= {"queue": event.queue, "context": event.kind, "after": beats}

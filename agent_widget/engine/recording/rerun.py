@@ -114,9 +114,9 @@ class Rerun:
         session = self.session
         match act.kind:
             case "input" if act.queue is not None:
-                await session.enqueue(act.text, cast("QueueName", act.queue))
+                await session.enqueue(act.prompt, cast("QueueName", act.queue))
             case "input":
-                await session.submit(act.text)
+                await session.submit(act.prompt)
             case "retry":
                 await session.retry()
             case "reset":
@@ -169,10 +169,7 @@ def _without(tools: list[Tool], *names: str) -> list[Tool]:
 
 def _not_held(script: Script) -> list[str]:
     """What the recording says that happened, and does not hold."""
-    words = []
-    if pictures := sum(act.images for act in script.acts):
-        words.append(f"Pictures of the user are not in a recording ({pictures} were sent).")
     events = dict.fromkeys(act.event for act in script.acts if act.kind == "other")
-    if events:
-        words.append(f"What was done there is not in a recording: {', '.join(events)}.")
-    return words
+    if not events:
+        return []
+    return [f"What was done there is not in a recording: {', '.join(events)}."]

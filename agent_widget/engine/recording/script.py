@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from ...core.errors import InvalidOptions
 from ...core.events import WhileRunning
+from ...core.messages import Prompt, images_in
 from . import wire
 from .file import Exchange, Fact, Item, Setup
 
@@ -32,10 +33,15 @@ class Act(Struct, frozen=True):
     text: str = ""
     queue: str | None = None
     after: int | None = None
-    images: int = 0
+    images: Sequence[wire.Wire] = ()
     context: str | None = None
     while_running: WhileRunning | None = None
     event: str = ""
+
+    @property
+    def prompt(self) -> Prompt:
+        """What was said."""
+        return Prompt(self.text, images_in(self.images))
 
 
 class RecordedCall(Struct, frozen=True):
