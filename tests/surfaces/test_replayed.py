@@ -6,7 +6,7 @@ import asyncio
 import io
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from PIL import Image
 
 from agent_widget import Agent, Decision, Question, SessionExplorer, ToolContext, tool
-from agent_widget.core.errors import InvalidOptions
+from agent_widget.core.errors import InvalidArgs, InvalidOptions
 from agent_widget.core.events import Event, ToolEndedLate, ToolProgress
 from agent_widget.core.eventwire import event_to_wire
 from agent_widget.core.ids import SequentialIds
@@ -35,16 +35,24 @@ from agent_widget.testing import (
     text,
 )
 from agent_widget.testing.doubles import Signal, Step
+from agent_widget.tools.base import Elicitation
 from agent_widget.view.timeline import Timeline
 from tests.support.recordings import CASES, KEY
 
 WAIT_S = 60.0
 
 
+def named(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not fields.get("name"):
+        raise InvalidArgs("git", ("name: missing",))
+    return fields
+
+
 class Bench:
     """Tools for a test: ``work`` tells how far it is, and ends when the test lets it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, obeys: bool = False) -> None:
+        self.obeys = obeys
         self.began, self.release = Signal(), threading.Event()
 
         @tool
@@ -75,15 +83,26 @@ class Bench:
             context.output("working")
             context.progress("half")
             self.began.set()
-            assert self.release.wait(WAIT_S)
+            if self.obeys:
+                assert context.cancelled.wait(WAIT_S)
+            else:
+                assert self.release.wait(WAIT_S)
             return "the work is done"
 
-        self.tools = [change, count, pair, work]
+        @tool(read_only=True)
+        async def greet(context: ToolContext) -> str:
+            """Greet somebody."""
+            asked = await context.elicit(Elicitation("git", "Who are you?", {"name": ""}, named))
+            return f"hello {asked.fields}"
+
+        self.tools = [change, count, pair, work, greet]
         self.agents = [Agent("helper", "Counts.", system="Count it.", tools=[count])]
 
 
 def answered(question: Question) -> Any:
-    """Edits what is about apples, denies secrets, allows the rest."""
+    """Edits what is about apples, denies secrets, gives its name, allows the rest."""
+    if question.tool == "greet":
+        return Decision("edit", args={"name": "Ann"})
     if question.args["name"] == "apples":
         return Decision("edit", args={"name": "pears", "times": 2})
     return Decision("deny", "No.") if question.args["name"] == "secrets" else True
@@ -150,6 +169,7 @@ def test_a_recording_shows_the_chat_that_made_it_step_by_step(tmp_path: Path) ->
         [call("change", {"name": "x"}), call("change", {"name": "apples"})],
         [call("change", {"name": "secrets"}), call("change", {"name": "tea", "times": "3"})],
         [call("change", {"name": "taxes"}), call("change", {"nome": 1}), call("jump")],
+        [call("greet")],
         [text("Done.")],
         [text("Hm"), steered, text("m."), call("count", {"word": "abc"})],
         [text("As you say.")],
@@ -273,20 +293,22 @@ def test_each_chat_of_a_recording_can_be_explored(tmp_path: Path) -> None:
             SessionExplorer(file, session_id=wrong)
 
 
+@pytest.mark.parametrize("obeys", [True, False])
 def test_two_replays_tell_what_the_chat_told_with_progress_and_what_came_after_a_stop(
-    tmp_path: Path,
+    tmp_path: Path, obeys: bool
 ) -> None:
     file = tmp_path / "chat.jsonl"
 
     def told(model: Any, **options: Any) -> list[Event]:
-        bench = Bench()
+        bench = Bench(obeys=obeys)
         with session(bench, model, **options) as chat:
             run = chat.send("Work.")
             awaited(chat, lambda event: isinstance(event, ToolProgress) and event.message == "half")
             chat.stop()
             run.result(WAIT_S)
-            bench.release.set()
-            awaited(chat, lambda event: isinstance(event, ToolEndedLate))
+            if not obeys:
+                bench.release.set()
+                awaited(chat, lambda event: isinstance(event, ToolEndedLate))
             chat.ask("And now?")
             return chat.events
 

@@ -7,15 +7,16 @@ told meanwhile and what they did after a Stop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ...core.errors import InvalidArgs
 from ...core.events import Event, RunSettled, SessionEnded, TurnStarted
 from ...policy.permission import Decision, Question
-from ...tools.base import Tool, ToolContext, ToolOutput
+from ...tools.base import Elicitation, Elicited, Tool, ToolContext, ToolOutput
 from ...tools.final import FinalResult
 from ...view.model import SessionView
 from ..inputcontrol import InputControl
@@ -45,10 +46,10 @@ class Place(Struct, frozen=True, order=True):
 
 
 class _Told(Struct, frozen=True):
-    """What a call told, and when."""
+    """What a call told, a text or a form, and when."""
 
     kind: str
-    text: str | None
+    text: Any
     at: tuple[int, int]
 
 
@@ -74,6 +75,7 @@ class TapedChat:
         self.late_count = 0
         self._running: set[str] = set()
         self._together: set[str] = set()
+        self._forms: set[str] = set()
         self._moved = asyncio.Event()
         self._given = 0
         self._is_ordered = True
@@ -131,7 +133,13 @@ class TapedChat:
                 when["told"] = pieces
             self._gave({**asked, **how}, when, known)
 
-        watched = replace(context, left_behind=leave) if known is None else context
+        async def elicit(form: Elicitation) -> Elicited:
+            told.append(_Told("form", _form_wire(form), self._turn()))
+            return await self._asking(call_id, form, context)
+
+        watched = replace(context, elicit=elicit)
+        if known is None:
+            watched = replace(watched, left_behind=leave)
         try:
             output = await tool.execute(args, watched)
         except asyncio.CancelledError:
@@ -189,6 +197,9 @@ class TapedChat:
                 context.output(chunk)
                 await asyncio.sleep(0)  # so that it is told in the same pieces
                 await self.tape.pause()
+            if "form" in piece:
+                self._turn()
+                await self._asking(context.call_id, _form_of(piece["form"]), context)
             if "progress" in piece:
                 self._turn()
                 context.progress(piece["progress"])
@@ -200,6 +211,13 @@ class TapedChat:
         self._given += 1
         self._moved.set()
         return self.place.beats, self._given - 1
+
+    async def _asking(self, call_id: str, form: Elicitation, context: ToolContext) -> Elicited:
+        self._forms.add(call_id)
+        try:
+            return await context.elicit(form)
+        finally:
+            self._forms.discard(call_id)
 
     async def _reached(self, at: Sequence[int] | None) -> None:
         """Return once the run is as far as it was then: calls at the same time keep their order."""
@@ -274,7 +292,9 @@ class TapedChat:
         Raises ReplayMismatch for another answer than that.
         """
         tape = self.tape
-        asked = {"call": question.tool_call_id, "tool": question.tool}
+        asked: wire.Wire = {"call": question.tool_call_id, "tool": question.tool}
+        if question.tool_call_id in self._forms:
+            asked["form"] = True
         whole = {**asked, "text": tape.plain(question.text)}
         known = tape.known("decision", asked) if tape.plays else None
         answer = await ask(None if known is None else wire.decision_of(known.wire["decision"]))
@@ -308,6 +328,26 @@ class TapedChat:
         if self.place != before:
             self._moved.set()
             self._end_late()
+
+
+def _form_wire(form: Elicitation) -> wire.Wire:
+    """A question of a running call; ``stands``: its fields may be sent as they are."""
+    try:
+        form.check(form.defaults)
+        stands = True
+    except InvalidArgs:
+        stands = False
+    about = {"asker": form.asker, "text": form.text, "defaults": dict(form.defaults)}
+    return {**about, "stands": stands}
+
+
+def _form_of(told: wire.Wire) -> Elicitation:
+    def check(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        if fields == told["defaults"] and not told["stands"]:
+            raise InvalidArgs(told["asker"], ("It was not sent like that.",))
+        return fields
+
+    return Elicitation(told["asker"], told["text"], told["defaults"], check)
 
 
 def _fault(error: BaseException) -> wire.Wire:

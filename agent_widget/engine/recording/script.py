@@ -140,7 +140,7 @@ def _calls(exchanges: Iterable[Exchange], facts: Iterable[Fact]) -> Iterator[Rec
     """The calls in the order in which they were asked for."""
     known: dict[str, dict[str, wire.Wire]] = {"result": {}, "decision": {}, "call": {}}
     for fact in facts:
-        if fact.kind in known:
+        if fact.kind in known and not fact.wire.get("form"):
             known[fact.kind].setdefault(fact.wire["call"], fact.wire)
     exchanges = [*exchanges]
     errors = _errors(exchanges)
