@@ -183,7 +183,6 @@ def test_a_recording_shows_the_chat_that_made_it_step_by_step(tmp_path: Path) ->
         [text("half"), stopped, text("never")],
         [call("work")],
         [text("cut"), end("length")],
-        [text("Noise.")],
     ]
     file = tmp_path / "chat.jsonl"
     with session(bench, ScriptedModel(steps), record=file) as chat:
@@ -208,9 +207,6 @@ def test_a_recording_shows_the_chat_that_made_it_step_by_step(tmp_path: Path) ->
         bench.release.set()
         awaited(chat, lambda event: isinstance(event, ToolEndedLate))
         chat.ask("What now?")
-        noise = io.BytesIO()
-        Image.effect_noise((32, 32), 50).save(noise, "PNG")
-        chat.ask("And what is that?", images=[noise.getvalue()])
         same(file, live)
         live.close()
 
@@ -276,6 +272,23 @@ def test_what_a_recording_does_not_hold_is_said_and_nothing_is_made_up(
     assert len(explored.timeline.requests) == 1
     assert "It ends here: the recording does not hold how it went on" in explored.notes[-1]
     assert repr(SessionExplorer(file)).endswith(explored.notes[-1])
+
+
+def test_digests_stand_for_the_pictures_of_the_user(tmp_path: Path) -> None:
+    file, noise = tmp_path / "chat.jsonl", io.BytesIO()
+    Image.effect_noise((32, 32), 50).save(noise, "PNG")
+    with AgentSession(ScriptedModel([[text("Noise.")], [text("Hi.")]]), record=file) as chat:
+        chat.ask("What is that?", images=[noise.getvalue()])
+        chat.ask("Say hi.")
+    explored = explored_recording(file, None)
+    assert "digests stand for them" in explored.notes[-1]
+    assert [message.text for message in explored.timeline.state.messages] == [
+        "What is that?",
+        "Noise.",
+        "Say hi.",
+        "Hi.",
+    ]
+    assert len(explored.timeline.requests) == 2
 
 
 def test_each_chat_of_a_recording_can_be_explored(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ class Diary:
         self._is_begun = True
         told: wire.Wire = {"text": event.text}
         if event.images:
-            told["images"] = [image.block for image in event.images]
+            told["images"] = [wire.digested(image.block) for image in event.images]
         if event.queue is not None:
             self._waiting.add(event.message_id)
             told |= {"queue": event.queue, "context": event.kind, "after": beats}

@@ -169,7 +169,11 @@ def _without(tools: list[Tool], *names: str) -> list[Tool]:
 
 def _not_held(script: Script) -> list[str]:
     """What the recording says that happened, and does not hold."""
-    events = dict.fromkeys(act.event for act in script.acts if act.kind == "other")
-    if not events:
-        return []
-    return [f"What was done there is not in a recording: {', '.join(events)}."]
+    words = []
+    if any(
+        str(each.get("data")).startswith("sha256:") for act in script.acts for each in act.images
+    ):
+        words.append("The user's pictures are not in a recording: digests stand for them.")
+    if events := dict.fromkeys(act.event for act in script.acts if act.kind == "other"):
+        words.append(f"What was done there is not in a recording: {', '.join(events)}.")
+    return words
