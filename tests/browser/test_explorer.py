@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import nbformat
 import pytest
-from ipywidgets.embed import embed_data
+from ipywidgets.embed import dependency_state, embed_data
 from nbconvert import HTMLExporter
 from playwright.sync_api import Browser, Locator, Page, expect
 
@@ -179,7 +179,8 @@ def exported(source: Path) -> Path:
     cell = new.new_code_cell("explorer", execution_count=1)
     cell.outputs = [new.new_output("display_data", explorer._repr_mimebundle_()[0])]
     saved = new.new_notebook(cells=[cell])
-    state = embed_data(views=[explorer])["manager_state"]
+    alone = dependency_state([explorer])  # not with what other tests have left open
+    state = embed_data(views=[explorer], state=alone)["manager_state"]
     saved.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": state}
     explorer.close()
     exporter: Any = HTMLExporter
