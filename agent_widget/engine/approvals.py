@@ -93,8 +93,8 @@ class Approvals:
             if self.ask_user is not None:
                 return await self._ask_host(self.ask_user, asking)
             if known is not None:
-                return known
-            if self.attendant is not None:
+                decision = known
+            elif self.attendant is not None:
                 decision = await self._ask_person(self.attendant, asking)
             else:
                 decision = Decision("deny", NOBODY, source="none")

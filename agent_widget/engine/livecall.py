@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Final
 
 from ..core.events import ToolOutputDelta, ToolProgress
@@ -13,7 +14,10 @@ LIVE_OUTPUT_CHARS: Final = 64_000
 
 
 class LiveCall:
-    """Carries a running call's reports from any thread to the engine's loop, gathered per turn."""
+    """Carries a running call's reports from any thread to the engine's loop, gathered per turn.
+
+    ``heard`` gets each that is told: ``progress`` or ``output``, and the text.
+    """
 
     def __init__(self, ports: Ports, call_id: str) -> None:
         self._ports = ports
@@ -24,6 +28,7 @@ class LiveCall:
         self._progress: list[str | None] = []
         self._is_scheduled = False
         self._is_closed = False
+        self.heard: Callable[[str, str | None], None] = lambda _kind, _text: None
 
     def progress(self, message: str | None) -> None:
         with self._lock:
@@ -39,7 +44,7 @@ class LiveCall:
                 self._schedule()
 
     def close(self) -> None:
-        """What comes later, from a thread that goes on, is dropped."""
+        """What comes later, from a thread that goes on, is dropped. Harmless twice."""
         self._flush()
         self._is_closed = True
 
@@ -55,7 +60,9 @@ class LiveCall:
         if self._is_closed:
             return
         for message in progress:
+            self.heard("progress", message)
             self._ports.emit(ToolProgress(tool_call_id=self._call_id, message=message))
         if chunks:
             text = "".join(chunks)
+            self.heard("output", text)
             self._ports.emit(ToolOutputDelta(tool_call_id=self._call_id, chunk=text))

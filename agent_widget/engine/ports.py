@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -15,9 +15,9 @@ from ..core.errors import ToolFailure
 from ..core.events import Event
 from ..core.ids import Clock, IdSource
 from ..core.messages import Conversation
-from ..policy.permission import Decision, Question
+from ..policy.permission import Decision
 from ..providers.base import Model, ModelRequest, ToolSpec
-from ..tools.base import MainThread, Tool, ToolContext, ToolOutput
+from ..tools.base import MainThread
 from ..tools.final import FinalResult
 from ..tools.registry import Registry
 from .approvals import Asking
@@ -30,6 +30,7 @@ from .retry import Lineup, Retries
 from .room import Room
 from .spending import RunPurse
 from .summarising import Commit
+from .tapes import RunTool, run_tool
 
 MAX_AGENT_RUNS: Final = 16
 """How many runs of sub-agents, at any depth, one run of the session may start."""
@@ -60,36 +61,6 @@ class Toolset(Struct, frozen=True):
 
 async def _at_once() -> None:
     """Nobody keeps the run waiting."""
-
-
-class RunTool(Protocol):
-    """Run a call, or give what a recording says that it gave."""
-
-    def __call__(
-        self, tool: Tool, args: dict[str, Any], context: ToolContext, /
-    ) -> Awaitable[ToolOutput]: ...
-
-
-async def run_tool(tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolOutput:
-    return await tool.execute(args, context)
-
-
-class Tape(Protocol):
-    """What a recorded model carries (see ``recording``): it hears of calls and of decisions."""
-
-    async def run_tool(
-        self, tool: Tool, args: dict[str, Any], context: ToolContext
-    ) -> ToolOutput: ...
-
-    async def decision(
-        self, question: Question, ask: Callable[[Decision | None], Awaitable[Decision]]
-    ) -> Decision: ...
-
-
-def tape_of(model: Model) -> Tape | None:
-    """The tape that ``model`` carries, None for one that is not recorded."""
-    tape: Tape | None = getattr(model, "tape", None)
-    return tape
 
 
 class Ports(Struct, frozen=True):

@@ -43,7 +43,7 @@ from .inputs import Inputs
 from .late import LateResults, Leavings
 from .loop import run_loop
 from .permissions import Permissions
-from .ports import Ports, run_tool, tape_of
+from .ports import Ports
 from .prompt import settled
 from .recorder import HERE
 from .room import Room
@@ -51,6 +51,7 @@ from .run import ABANDON_S, ActiveRun, RunResult, Trigger
 from .spending import BudgetExceeded, RunPurse, Spending
 from .staff import Staff
 from .subagents import MAIN
+from .tapes import ChatTapes
 from .toolrun import left_open
 from .watching import Watching
 from .writer import Fact, Writer, uncancelled
@@ -110,6 +111,7 @@ class Runs:
         self.late = LateResults(surroundings.writer, surroundings.clock_ms)
         self.watching = Watching(surroundings.writer)
         self.call_ids: set[str] = set()
+        self._tapes = ChatTapes(self._writer.bus.subscribe, surroundings.staff.crew.current.model)
         self._is_idle = asyncio.Event()
         self._is_idle.set()
 
@@ -292,7 +294,7 @@ class Runs:
 
     def _ports(self, run: ActiveRun, loop: asyncio.AbstractEventLoop) -> Ports:
         around, writer = self._around, self._writer
-        tape = tape_of(around.staff.crew.current.model)
+        tape = self._tapes.of(around.staff.crew.current.model)
 
         def emit(event: Event) -> None:
             if run.is_live:  # what a run sends after its end is dropped here
@@ -311,8 +313,6 @@ class Runs:
         async def ask(asking: Asking) -> Decision:
             if run.is_stopping:
                 return Decision("deny", STOPPED)
-            if tape is None:
-                return await around.approvals.ask(asking, emit)
             return await tape.decision(
                 asking.question, lambda known: around.approvals.ask(asking, emit, known)
             )
@@ -348,7 +348,7 @@ class Runs:
             hooks=around.hooks,
             relieved=writer.bus.relieved,
             agent=None if crew.name == MAIN else crew.name,
-            run_tool=run_tool if tape is None else tape.run_tool,
+            run_tool=tape.run_tool,
         )
 
     async def take_back(self, run: ActiveRun) -> None:

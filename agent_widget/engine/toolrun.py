@@ -386,7 +386,7 @@ async def _execute(
     try:
         if isinstance(call.tool, Delegate):
             return Outcome(output=await call.tool.run_within(ports, call.call_id, call.args))
-        output = await ports.run_tool(call.tool, call.args, context)
+        output = await ports.run_tool(call.tool, call.args, context, live)
         if output.handoff is not None:
             if earlier:  # of two handoffs the first in call order stands, whichever was faster
                 await asyncio.wait(earlier)

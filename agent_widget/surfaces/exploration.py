@@ -39,10 +39,14 @@ BOUNDARIES: Final = (RunSettled, SessionReset, SessionEnded, TreeNavigated)
 
 
 class Exploration:
-    """A timeline and its wire form; any thread may use it."""
+    """A timeline and its wire form; any thread may use it.
+
+    ``notes`` say what has to be known of where it comes from.
+    """
 
     def __init__(self, timeline: Timeline, label: str, *, is_live: bool) -> None:
         self.label = label
+        self.notes: tuple[str, ...] = ()
         self.is_live = is_live
         self.lock = threading.RLock()
         self.timeline = timeline
@@ -61,6 +65,7 @@ class Exploration:
                 "v": VERSION,
                 "label": self.label,
                 "live": self.is_live,
+                "notes": [*self.notes],
                 "machines": machines_to_wire(),
                 "steps": self._writer.steps(),
                 "requests": self._writer.requests(),
@@ -92,7 +97,8 @@ class Exploration:
     def table(self) -> str:
         """The steps that changed something, as text without ids and times; then the other lane."""
         title = f"SessionExplorer · {self.label}"
-        return _table(title, self.steps, self.timeline.state_before(0)) + self._lane
+        table = _table(title, self.steps, self.timeline.state_before(0))
+        return "\n".join((table, *self.notes)) + self._lane
 
 
 class _Folded(Struct, frozen=True):
@@ -157,8 +163,15 @@ class Following:
     ``send`` gets messages for the pages, ``save`` is called at boundaries.
     """
 
-    def __init__(self, session: Session, loop: asyncio.AbstractEventLoop, label: str) -> None:
-        self.exploration = Exploration(Timeline(), label, is_live=True)
+    def __init__(
+        self,
+        session: Session,
+        loop: asyncio.AbstractEventLoop,
+        label: str,
+        *,
+        is_live: bool = True,
+    ) -> None:
+        self.exploration = Exploration(Timeline(), label, is_live=is_live)
         self.send: Callable[[dict[str, Any]], None] = lambda _message: None
         self.save: Callable[[], None] = lambda: None
         self.is_watched = False

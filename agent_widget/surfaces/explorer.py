@@ -17,11 +17,12 @@ from ..view.timeline import Step, timeline_of
 from .driver import COMMAND_TIMEOUT_S, Driver
 from .embedding import EmbeddableWidget, front_end
 from .exploration import Exploration, Following
-from .recorded import records_in_store, session_file, timeline_in_file
+from .recorded import is_recording, records_in_store, session_file, timeline_in_file
+from .replayed import explored_recording
 
 _SOURCES: Final = (
-    "Pass an AgentWidget, a ChatSession, the file of a session (records.jsonl), its folder, or a "
-    "store with session_id=."
+    "Pass an AgentWidget, a ChatSession, the file of a session (records.jsonl), its folder, a "
+    "recording, or a store with session_id=."
 )
 _log = logging.getLogger(__name__)
 
@@ -30,8 +31,9 @@ class SessionExplorer(EmbeddableWidget):
     """Shows how a session came to be: its state machine, each action, the state, each request.
 
     ``source`` is a chat or session that runs here, which is then followed live; a file of records
-    or events as JSON Lines; or a store (file, folder, URL or object) with ``session_id``, None
-    being the session written last. ``at`` is the step it opens at (-1: the last one); set it to
+    or events as JSON Lines; a recording, which is played again offline (``session_id`` is then the
+    number of one of several chats); or a store (file, folder, URL or object) with ``session_id``,
+    None being the session written last. ``at`` is the step it opens at (-1: the last); set it to
     move every view there.
 
     Nothing here changes the session: ``what_if`` folds a copy. Saved in a notebook or an HTML
@@ -160,9 +162,11 @@ def _followed(driver: Driver) -> Following:
 
 
 def _read(source: object, session_id: str | None) -> Exploration:
-    if isinstance(source, str | os.PathLike) and session_id is None:
+    if isinstance(source, str | os.PathLike):
         file = session_file(Path(source).expanduser())
-        if file is not None:
+        if file is not None and is_recording(file):
+            return explored_recording(file, session_id)
+        if file is not None and session_id is None:
             return Exploration(timeline_in_file(file), file.name, is_live=False)
     if not isinstance(source, str | os.PathLike) and not hasattr(source, "load"):
         raise InvalidOptions(f"{source!r} is nothing to explore.", advice=_SOURCES)

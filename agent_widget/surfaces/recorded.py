@@ -57,20 +57,21 @@ def session_file(path: Path) -> Path | None:
         return None if file_of_bytes.read(len(DATABASE)) == DATABASE else path
 
 
+def is_recording(path: Path) -> bool:
+    """Whether that file is a recording of model calls (see ``engine/recording``)."""
+    with path.open("rb") as file_of_bytes:
+        return file_of_bytes.read(len(RECORDING_LINE)) == RECORDING_LINE
+
+
 def timeline_in_file(path: Path) -> Timeline:
     """The timeline of a stored session (JSON Lines) or of events as JSON Lines.
 
-    Raises SessionError ``session_store_corrupted``, and InvalidOptions for a recording and naming
-    the line that is neither.
+    Raises SessionError ``session_store_corrupted``, and InvalidOptions naming the line that is
+    neither.
     """
     content = path.read_bytes()
     if content.startswith(SESSION_LINE):
         return timeline_of(read_log(content, path.name).records())
-    if content.startswith(RECORDING_LINE):
-        raise InvalidOptions(
-            f"{path.name} is a recording of model calls, which tells no states.",
-            advice="Replay it in a chat and explore that: AgentWidget(model=replay(file)).",
-        )
     events: list[Event] = []
     for number, line in enumerate(content.split(b"\n"), start=1):
         try:

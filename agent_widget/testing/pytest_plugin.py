@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _MODES = ("once", "none", "new", "all", "accept")
 _VARIABLE = "AGENT_WIDGET_RECORD"
+_FAILED_WITH = pytest.StashKey[BaseException]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -63,6 +64,13 @@ def _sanitize_notebooks(config: pytest.Config) -> None:
         Path(joined).write_text("\n".join(texts), encoding="utf-8")
         config.option.nbval_sanitize_with = joined
         config.add_cleanup(lambda: Path(joined).unlink(missing_ok=True))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+    """Keep what a test failed with: its fixtures do not tell it again."""
+    if call.when == "call" and call.excinfo is not None:
+        item.stash[_FAILED_WITH] = call.excinfo.value
 
 
 @pytest.fixture
@@ -131,18 +139,31 @@ def agent_replay(request: pytest.FixtureRequest) -> Iterator[Callable[..., Agent
     try:
         if is_live:
             yield make
-            _close(made)
+            _close(made, request.node.stash.get(_FAILED_WITH, None))
         else:
             with network_blocked():
                 yield make
-                _close(made)
+                _close(made, request.node.stash.get(_FAILED_WITH, None))
     finally:
         random.setstate(before)
 
 
-def _close(sessions: list[AgentSession]) -> None:
+def _close(sessions: list[AgentSession], failure: BaseException | None) -> None:
+    """End all sessions, and fail where a replay was none, unless the test has failed with that.
+
+    Where a test has failed, what it did not come to is not told either.
+    """
+    from ..engine.recording import ReplayMismatch
+
+    found: list[ReplayMismatch] = []
     for session in sessions:
-        session.close()
+        try:
+            session.close()
+        except ReplayMismatch as mismatch:
+            if failure is None or not (mismatch is failure or mismatch.is_rest):
+                found.append(mismatch)
+    if found:
+        pytest.fail("\n".join(map(str, found)), pytrace=False)
 
 
 @pytest.fixture

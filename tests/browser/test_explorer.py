@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import nbformat
 import pytest
-from ipywidgets.embed import embed_data
+from ipywidgets.embed import dependency_state, embed_data
 from nbconvert import HTMLExporter
 from playwright.sync_api import Browser, Locator, Page, expect
 
@@ -155,37 +155,73 @@ def change(name: str) -> str:
 
 
 @pytest.fixture
-def exported(tmp_path: Path) -> Path:
-    """A notebook with the explorer of a recorded session, exported to HTML."""
+def kept(tmp_path: Path) -> Path:
+    """A folder with a stored session, and with the recording of it."""
     model = ScriptedModel([[text("I do."), call("change", {"name": "x"})], [text("Done.")]])
     with AgentWidget(
-        model, tools=[change], notebook=False, workspace=None, store=tmp_path, session_id="s"
+        model,
+        tools=[change],
+        notebook=False,
+        workspace=None,
+        system="Be brief.",
+        store=tmp_path,
+        session_id="s",
+        record=tmp_path / "s.jsonl",
     ) as chat:
         chat.ask("Change x.")
-    explorer = SessionExplorer(tmp_path / "s" / "records.jsonl")
+    return tmp_path
+
+
+def exported(source: Path) -> Path:
+    """A notebook with the explorer of ``source``, exported to HTML."""
+    explorer = SessionExplorer(source)
     new: Any = nbformat.v4
     cell = new.new_code_cell("explorer", execution_count=1)
     cell.outputs = [new.new_output("display_data", explorer._repr_mimebundle_()[0])]
     saved = new.new_notebook(cells=[cell])
-    state = embed_data(views=[explorer])["manager_state"]
+    alone = dependency_state([explorer])  # not with what other tests have left open
+    state = embed_data(views=[explorer], state=alone)["manager_state"]
     saved.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": state}
     explorer.close()
     exporter: Any = HTMLExporter
     body, _ = exporter().from_notebook_node(saved)
-    file = tmp_path / "lesson.html"
+    file = source.with_suffix(".html")
     file.write_text(body, "utf-8")
     return file
 
 
-def test_an_html_export_shows_all_but_what_if_without_a_kernel(
-    browser: Browser, exported: Path
-) -> None:
+def opened(browser: Browser, file: Path) -> tuple[Explorer, Problems]:
+    """The explorer of an HTML export, without a network."""
     page = browser.new_page(viewport=VIEWPORT)
     page.route("http*://**", lambda route: route.abort())
-    page.goto(exported.as_uri())
+    page.goto(file.as_uri())
     problems = Problems(page)
     page.evaluate(MANAGER)
-    explorer = Explorer(page, page.locator(".aw"))
+    return Explorer(page, page.locator(".aw")), problems
+
+
+def test_a_recording_in_an_html_export_shows_its_requests_and_says_what_it_is(
+    browser: Browser, kept: Path
+) -> None:
+    explorer, problems = opened(browser, exported(kept / "s.jsonl"))
+    expect(explorer.root.locator(".note")).to_have_text(
+        "Played again from a recording: times and ids are those of the replay."
+    )
+    explorer.go("tool-error")
+    expect(explorer.detail).to_contain_text("denied")
+    explorer.open_tab("Request")
+    expect(explorer.detail).to_contain_text("Be brief.")
+    expect(explorer.detail).to_contain_text("Change something.")
+    explorer.look("recording")
+    assert not problems.errors
+    explorer.page.close()
+
+
+def test_an_html_export_shows_all_but_what_if_without_a_kernel(
+    browser: Browser, kept: Path
+) -> None:
+    explorer, problems = opened(browser, exported(kept / "s" / "records.jsonl"))
+    page = explorer.page
     expect(explorer.root.locator(".source")).to_have_text("recorded")
     explorer.go("tool-error")
     expect(explorer.calls.locator(".lit")).to_contain_text("error")

@@ -54,9 +54,14 @@ class Exchange:
     lines: list[int] = field(default_factory=list)
 
 
+NOTES: Final = ("input", "retry", "reset", "stop", "call", "other")
+"""Kinds of facts about what a replay does by itself, and an explorer of the recording needs."""
+FACTS: Final = ("result", "decision", "late", *NOTES)
+
+
 @dataclass
 class Fact:
-    """A result of a tool or a decision about a call, ``kind`` says which: its whole line."""
+    """What happened beside the exchanges, ``kind`` says what: its whole line."""
 
     kind: str
     wire: Wire
@@ -64,6 +69,11 @@ class Fact:
 
 
 Item: TypeAlias = Exchange | Fact
+
+
+def is_checked(item: Item) -> bool:
+    """Whether a replay has to use ``item``."""
+    return isinstance(item, Exchange) or item.kind in ("result", "decision")
 
 
 class RecordingFile:
@@ -266,6 +276,6 @@ class _Decoder:
                 exchange.error = wire.get("error")
                 exchange.is_stopped = wire.get("stopped", False)
                 return exchange
-            case "result" | "decision":
+            case _ if kind in FACTS:
                 return Fact(kind, wire, number)
         return None

@@ -11,26 +11,33 @@ from typing import Any
 from ...core.errors import InvalidOptions, ModelError
 from ...providers.base import Model, ModelEvent, ModelInfo, ModelRequest
 from . import wire
+from .chat import STOPPED_S
 from .file import Exchange
-from .tape import STOPPED_S, Recording, Tools
+from .tape import Recording, Tools
 
 
 class TapedModel:
-    """``inner`` through ``tape``; without ``inner`` every answer is one of the recording."""
+    """``inner`` through ``tape``; without ``inner`` every answer is one of the recording.
 
-    def __init__(self, inner: Model | None, tape: Recording) -> None:
+    ``known`` is then the model that it plays, as a recording has it (None: its first one).
+    """
+
+    def __init__(
+        self, inner: Model | None, tape: Recording, known: wire.Wire | None = None
+    ) -> None:
         self.tape = tape
         self._inner = inner
         secrets = getattr(inner, "secrets", None)
         if callable(secrets):
             tape.masks.add_source(secrets)
-        known = None
-        if tape.is_replay:
-            known = tape.info_like(None if inner is None else inner.info)
-        if inner is None and known is None:
+        self._known = None
+        if known is not None:
+            self._known = tape.info_of(known)
+        elif tape.is_replay:
+            self._known = tape.info_like(None if inner is None else inner.info)
+        if inner is None and self._known is None:
             advice = "Record it anew."
             raise InvalidOptions(f"The recording {tape.path} holds no answer.", advice=advice)
-        self._known = known
 
     @property
     def info(self) -> ModelInfo:
@@ -78,10 +85,13 @@ class TapedModel:
     async def _recorded(self, known: Exchange) -> AsyncGenerator[ModelEvent, None]:
         for event in wire.events_of(known.events):
             await asyncio.sleep(0)  # as between pieces that arrive: a Stop gets its turn
+            await self.tape.pause()
             yield event
+        await self.tape.pause()
         if known.error is not None:
             raise wire.error_of(known.error)
         if known.is_stopped:
+            self.tape.at_stop()
             await asyncio.sleep(STOPPED_S)
             text = f"The answer in {self.tape.path}:{known.line} was stopped, and this one was not."
             raise ModelError("bad_request", text)

@@ -10,22 +10,19 @@ import asyncio
 import json
 import os
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, Self, get_args
 
 from ...core.errors import InvalidOptions, SessionError
 from ...core.ids import Clock, IdSource, SequentialIds
 from ...core.messages import Message
-from ...policy.permission import Decision, Question
 from ...providers.base import ModelEvent, ModelInfo, ModelRequest
-from ...tools.base import Tool, ToolContext, ToolOutput
-from ...tools.final import FinalResult
-from ..inputcontrol import InputControl
-from ..outcome import failed
+from ...tools.base import Tool
 from . import wire
+from .chat import Subscribe, TapedChat
 from .difference import MISSING, differences
-from .file import Exchange, Fact, RecordingFile, Setup
+from .file import NOTES, Exchange, Fact, Item, RecordingFile, Setup, is_checked
 from .masks import Masks
 
 Mode = Literal["once", "none", "new", "all"]
@@ -36,21 +33,25 @@ MODE_VARIABLE: Final = "AGENT_WIDGET_RECORD"
 START_MS: Final = 1_735_689_600_000
 """When a replay takes place: the beginning of 2025."""
 STEP_MS: Final = 1_000
-STOPPED_S: Final = 30.0
-"""What was stopped in the recording waits so long for a Stop."""
 _SHOWN: Final = 8
 _LOOK_AHEAD: Final = 16
 
 
 class ReplayMismatch(SessionError):
-    """What happens is not what was recorded; ``differences`` says where, one line each."""
+    """What happens is not what was recorded; ``differences`` says where, one line each.
 
-    def __init__(self, message: str, found: list[str], advice: str) -> None:
+    ``is_rest``: it was until the end came too early.
+    """
+
+    def __init__(
+        self, message: str, found: list[str], advice: str, *, is_rest: bool = False
+    ) -> None:
         lines = [f"  {line}" for line in found[:_SHOWN]]
         if len(found) > _SHOWN:
             lines.append(f"  … and {len(found) - _SHOWN} more")
         super().__init__("replay_mismatch", "\n".join([message, *lines, advice]))
         self.differences = tuple(found)
+        self.is_rest = is_rest
 
 
 class TapeClock:
@@ -103,7 +104,13 @@ class Recording:
         self.plays = is_there and chosen != "all"
         self.records = chosen in ("new", "all") or not is_there
         self._file = RecordingFile.read(self.path) if self.plays else RecordingFile(self.path)
-        self._left = list(self._file.items)
+        self._left = [item for item in self._file.items if is_checked(item)]
+        facts = [item for item in self._file.items if isinstance(item, Fact)]
+        self._late = [fact for fact in facts if fact.kind == "late"]
+        self._notes = [fact for fact in facts if fact.kind in NOTES]
+        self.chats: list[TapedChat] = []
+        self.between: Callable[[], Awaitable[None]] | None = None
+        self.at_stop: Callable[[], None] = lambda: None
         self.masks = Masks()
         self.problems: list[ReplayMismatch] = []
         self._is_checked = False
@@ -112,6 +119,23 @@ class Recording:
         self._ids = SequentialIds()
         self._live: set[int] = set()
         self._messages: dict[int, tuple[weakref.ref[Message], wire.Wire]] = {}
+
+    # --- what is in it -------------------------------------------------------------------------
+
+    @property
+    def items(self) -> tuple[Item, ...]:
+        return (*self._file.items,)
+
+    @property
+    def left_count(self) -> int:
+        """How much of it was not given yet."""
+        return len(self._left)
+
+    def next_system(self, names: Sequence[str], usual: Setup) -> str | None:
+        """The system text of the next request with tools of these ``names``; else the ``usual``."""
+        left = (item.setup for item in self._left if isinstance(item, Exchange))
+        same = (each for each in left if [spec["name"] for spec in each.tools] == [*names])
+        return next(same, usual).system
 
     # --- what a session takes from it ----------------------------------------------------------
 
@@ -138,7 +162,11 @@ class Recording:
         wanted = None if info is None else (info.provider, info.name)
         same = (known for known in models if (known["provider"], known["name"]) == wanted)
         known = next(same, models[0])
-        return wire.info_of(known, f"Plays {self.path.name}: no model is asked.")
+        return self.info_of(known)
+
+    def info_of(self, model: wire.Wire) -> ModelInfo:
+        """The recorded ``model``, which says that it is a recording."""
+        return wire.info_of(model, f"Plays {self.path.name}: no model is asked.")
 
     async def sleep(self, seconds: float) -> None:
         """A wait of a replay: its time passes at once."""
@@ -148,6 +176,9 @@ class Recording:
     def always_run(self, tool: Tool) -> None:
         """Run ``tool`` in a replay, too: what it does, it does to the session."""
         self._live.add(id(tool))
+
+    def is_always_run(self, tool: Tool) -> bool:
+        return id(tool) in self._live
 
     # --- model ---------------------------------------------------------------------------------
 
@@ -175,7 +206,7 @@ class Recording:
         )
         if not found:
             where = f"Request {number} is not in {self.path}: all that was recorded was given."
-            raise self._failed(where, [_last_message(asked)])
+            raise self.failed(where, [_last_message(asked)])
         different, closest = min(found, key=lambda pair: len(pair[0]))
         if self.accept:
             model = closest.setup.model if info is None else asked.setup.model
@@ -186,7 +217,7 @@ class Recording:
             return closest
         where = f"Request {number} is not what was recorded in {self.path}:"
         lines = [f"{self.path.name}:{line}: {text}" for line, text in different]
-        raise self._failed(where, lines)
+        raise self.failed(where, lines)
 
     def answered(
         self,
@@ -199,8 +230,8 @@ class Recording:
     ) -> None:
         """Write down an exchange."""
         asked = self._asked(request, info)
-        asked.events = self._plain([self._whole(each) for each in wire.events_wire(events)])
-        asked.error = None if error is None else self._plain(error)
+        asked.events = self.plain([self._whole(each) for each in wire.events_wire(events)])
+        asked.error = None if error is None else self.plain(error)
         asked.is_stopped = is_stopped
         self._file.append(asked)
 
@@ -217,7 +248,7 @@ class Recording:
         model = {} if info is None else wire.model_wire(info)
         tools = [wire.spec_wire(spec) for spec in request.tools]
         options = wire.options_wire(request)
-        setup = Setup(*map(self._plain, (model, request.system, tools, options)))
+        setup = Setup(*map(self.plain, (model, request.system, tools, options)))
         return Exchange(setup, [self._message(each) for each in request.messages], [])
 
     def _message(self, message: Message) -> wire.Wire:
@@ -226,90 +257,61 @@ class Recording:
         known = self._messages.get(key)
         if known is not None and known[0]() is message:
             return known[1]
-        made: wire.Wire = self._plain(wire.message_wire(message))
+        made: wire.Wire = self.plain(wire.message_wire(message))
         entries = self._messages
         entries[key] = (weakref.ref(message, lambda _gone: entries.pop(key, None)), made)
         return made
 
-    # --- tools ---------------------------------------------------------------------------------
+    # --- chats ---------------------------------------------------------------------------------
 
-    async def run_tool(self, tool: Tool, args: dict[str, Any], context: ToolContext) -> ToolOutput:
-        """The output of a call, run or recorded. Raises what the tool raised, as ToolFailure."""
-        asked = {"call": context.call_id, "tool": tool.name, "args": self._plain(args)}
-        known = self._known("result", asked) if self.plays else None
-        is_own = isinstance(tool, FinalResult | InputControl) or id(tool) in self._live
-        if known is None or self.runs_tools or is_own:
-            return await self._run(tool, args, context, asked, known)
-        if "stopped" in known.wire:
-            await asyncio.sleep(STOPPED_S)
-            text = f"{self.path.name}:{known.line}: call {context.call_id} was stopped there."
-            raise self._failed(f"A Stop of {self.path} did not come:", [text])
-        if "error" in known.wire:
-            raise wire.failure_of(known.wire["error"])
-        return wire.output_of(known.wire["output"])
+    def chat(self, subscribe: Subscribe) -> TapedChat:
+        """The next chat that is recorded, or played; ``subscribe`` is that of its bus."""
+        self.chats.append(TapedChat(self, len(self.chats) + 1, subscribe))
+        return self.chats[-1]
 
-    async def _run(
-        self,
-        tool: Tool,
-        args: dict[str, Any],
-        context: ToolContext,
-        asked: wire.Wire,
-        known: Fact | None,
-    ) -> ToolOutput:
-        try:
-            output = await tool.execute(args, context)
-        except asyncio.CancelledError:
-            self._gave({**asked, "stopped": True}, known)
-            raise
-        except Exception as error:
-            ended = failed(error)
-            fault = {"code": ended.error_type, "message": ended.message}
-            self._gave({**asked, "error": self._plain(fault)}, known)
-            raise
-        self._gave({**asked, "output": self._plain(wire.output_wire(output))}, known)
-        return output
+    async def pause(self) -> None:
+        """Between two things that are given: whoever plays the person has a turn."""
+        if self.between is not None:
+            await self.between()
 
-    def _gave(self, gave: wire.Wire, known: Fact | None) -> None:
-        if known is None:
-            if self.records:
-                self._file.append(Fact("result", gave))
+    def write(self, item: Exchange | Fact) -> None:
+        """Write ``item`` behind the others."""
+        self._file.append(item)
+
+    def change(self, known: Fact, told: wire.Wire) -> None:
+        """Let ``told`` stand in the place of ``known``."""
+        known.wire = told
+        self._file.rewrite()
+
+    def note(self, fact: Fact) -> None:
+        """Write down what a replay does by itself; where it plays, only what was not there."""
+        fact.wire = self.plain(fact.wire)
+        if fact.kind == "call":
+            alike = [each for each in self._notes if each.wire.get("call") == fact.wire["call"]]
+        else:
+            alike = [each for each in self._notes if each.kind == fact.kind]
+        same = next((each for each in alike if each.wire == fact.wire), None)
+        if same is None and not (self.records or self.accept):
             return
-        found = differences(known.wire, gave, "")
-        if not found:
-            return
-        if self.accept:
-            known.wire = gave
-            self._file.rewrite()
-            return
-        where = f"{gave['tool']} did not give what was recorded in {self.path}:"
-        self._failed(where, [f"{self.path.name}:{known.line}: {line}" for line in found])
+        if same is not None or (alike and self.accept):
+            known = same or alike[0]
+            self._notes = [each for each in self._notes if each is not known]
+            if same is None:
+                self.change(known, fact.wire)
+        else:
+            self._file.append(fact)
 
-    # --- decisions -----------------------------------------------------------------------------
+    def take_late(self, asked: wire.Wire) -> wire.Wire | None:
+        """What that stopped call gave later; None when nothing was heard of it."""
+        for fact in self._late:
+            if all(fact.wire.get(name) == value for name, value in asked.items()):
+                self._late = [each for each in self._late if each is not fact]
+                return fact.wire
+        return None
 
-    async def decision(
-        self, question: Question, ask: Callable[[Decision | None], Awaitable[Decision]]
-    ) -> Decision:
-        """The answer to a question: ``ask(known)`` has it, ``known`` is what was recorded.
-
-        Raises ReplayMismatch for another answer than that.
-        """
-        asked = {"call": question.tool_call_id, "tool": question.tool}
-        whole = {**asked, "text": self._plain(question.text)}
-        known = self._known("decision", asked) if self.plays else None
-        answer = await ask(None if known is None else wire.decision_of(known.wire["decision"]))
-        told = {**whole, "decision": self._plain(wire.decision_wire(answer))}
-        if known is None:
-            if self.records:
-                self._file.append(Fact("decision", told))
-            return answer
-        found = differences(known.wire, told, "")
-        if found and self.accept:
-            known.wire = told
-            self._file.rewrite()
-        elif found:
-            lines = [f"{self.path.name}:{known.line}: {line}" for line in found]
-            raise self._failed(f"A decision is not what was recorded in {self.path}:", lines)
-        return answer
+    def lines_of(self, fact: Fact, found: list[str]) -> list[str]:
+        """``found`` with the line that ``fact`` has in the file."""
+        return [f"{self.path.name}:{fact.line}: {line}" for line in found]
 
     # --- checks --------------------------------------------------------------------------------
 
@@ -325,7 +327,7 @@ class Recording:
             self._left = []
             self._file.rewrite()
             return
-        raise self._failed(text, lines)
+        raise self.failed(text, lines, is_rest=True)
 
     def check_run(self) -> None:
         """Raises the first ReplayMismatch that there was."""
@@ -349,7 +351,7 @@ class Recording:
         if self.problems:
             raise self.problems[0]
 
-    def _known(self, kind: str, asked: wire.Wire) -> Fact | None:
+    def known(self, kind: str, asked: wire.Wire) -> Fact | None:
         """The fact about this call, taken. Raises ReplayMismatch where only others are left."""
         facts = [item for item in self._left if isinstance(item, Fact) and item.kind == kind]
         best: tuple[int, Fact, list[str]] | None = None
@@ -368,7 +370,7 @@ class Recording:
         if best is None or best[1].wire.get("call") != asked["call"]:
             text = f"This {what} of {name} is not in {self.path}:"
             lines = [f"{key}: {value!r}" for key, value in asked.items()]
-            raise self._failed(text, [*self._other_facts(asked["call"]), *lines])
+            raise self.failed(text, [*self._other_facts(asked["call"]), *lines])
         _, fact, found = best
         if self.accept:
             self._take(fact)
@@ -376,7 +378,7 @@ class Recording:
             self._file.rewrite()
             return fact
         text = f"This {what} of {name} is not what was recorded in {self.path}:"
-        raise self._failed(text, [f"{self.path.name}:{fact.line}: {line}" for line in found])
+        raise self.failed(text, [f"{self.path.name}:{fact.line}: {line}" for line in found])
 
     def _other_facts(self, call_id: str) -> list[str]:
         """What else is left about that call: a question that was not asked this time."""
@@ -391,17 +393,17 @@ class Recording:
         self._left = [each for each in self._left if each is not item]
         self._clock.now_ms += STEP_MS
 
-    def _failed(self, message: str, found: list[str]) -> ReplayMismatch:
+    def failed(self, message: str, found: list[str], *, is_rest: bool = False) -> ReplayMismatch:
         """The mismatch, which is also kept: whatever catches it, the next wait raises it."""
         advice = (
             "To accept it, run once with accept=True (or AGENT_WIDGET_RECORD=accept): recorded "
             "answers stay, under what happens now. With a model, mode 'all' records anew."
         )
-        mismatch = ReplayMismatch(message, found, advice)
+        mismatch = ReplayMismatch(message, found, advice, is_rest=is_rest)
         self.problems.append(mismatch)
         return mismatch
 
-    def _plain(self, value: Any) -> Any:
+    def plain(self, value: Any) -> Any:
         """``value`` as it is when it was written and read: plain JSON without keys."""
         return json.loads(json.dumps(self.masks.masked(value), default=repr))
 

@@ -86,7 +86,7 @@ def _part_wire(part: Any) -> Wire:
     if isinstance(part, ToolPart):
         return _call_wire(part)
     if isinstance(part, ImagePart):
-        return _digested(part.block)
+        return digested(part.block)
     return {"part": type(part).__name__, **_built(part)}
 
 
@@ -109,11 +109,12 @@ def _seen(output: Json) -> Json:
         if block.get("audience") == "user":
             continue
         is_text = block.get("type") == "text" and isinstance(block.get("text"), str)
-        seen.append(block["text"] if is_text else _digested(block))
+        seen.append(block["text"] if is_text else digested(block))
     return seen[0] if len(seen) == 1 else seen
 
 
-def _digested(block: Mapping[str, Json]) -> Wire:
+def digested(block: Mapping[str, Json]) -> Wire:
+    """A block with a digest in the place of the bytes of its picture, unless those are few."""
     data = block.get("data")
     if not isinstance(data, str) or len(data) < 200:
         return dict(block)

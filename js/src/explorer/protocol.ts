@@ -63,6 +63,8 @@ export interface Frames {
   v: number;
   label: string;
   live: boolean;
+  /** What has to be known of where it comes from. */
+  notes?: string[];
   machines: Machine[];
   steps: Step[];
   requests: Requests;

@@ -175,6 +175,11 @@ export function App({ explorer }: { explorer: Explorer }): VNode {
           {WORDS.keys}
         </span>
       </header>
+      {frames.notes?.map((note) => (
+        <p key={note} class="quiet note">
+          {visible(note)}
+        </p>
+      ))}
       <Transport steps={steps} lane={lane} at={at} isPlaying={isPlaying} go={move} play={play} />
       <p class="sr" aria-live="polite">
         {isPlaying ? "" : stepInWords(at, steps.length, steps[at])}
