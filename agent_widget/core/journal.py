@@ -302,7 +302,7 @@ _READERS: Final[Mapping[RecordKind, Callable[[Journal, Data], None]]] = {
     "agent_change": _crew,
     "tools_change": _crew,
     "model_change": _model,
-    "thinking_change": _thinking,
+    "thinking_level_change": _thinking,
     "session_info": _named,
     "label": _label,
     "leaf": _moved,

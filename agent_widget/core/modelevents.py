@@ -26,7 +26,7 @@ class ModelChanged(Event, frozen=True, kw_only=True):
 class ThinkingChanged(Event, frozen=True, kw_only=True):
     """How much the model thinks from the next run on; whether it is shown is another matter."""
 
-    type = "model.thinking.changed"
+    type = "thinking.level.changed"
     level: str
 
 

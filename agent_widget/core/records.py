@@ -29,7 +29,7 @@ RecordKind = Literal[
     "policy",
     "agent_change",
     "model_change",
-    "thinking_change",
+    "thinking_level_change",
     "tools_change",
     "permission_decided",
     "agent_run",

@@ -257,7 +257,7 @@ class Models:
         told = ThinkingChanged(level=effective)
         try:
             await self._staff.choose(
-                "thinking_change", lambda crew: crew.with_thinking(effective), data, told
+                "thinking_level_change", lambda crew: crew.with_thinking(effective), data, told
             )
         except SessionError:
             return False

@@ -56,7 +56,7 @@ class Staff:
 
     async def choose(
         self,
-        kind: Literal["model_change", "thinking_change"],
+        kind: Literal["model_change", "thinking_level_change"],
         change: Callable[[Crew], Crew],
         data: dict[str, Any],
         *told: Event,

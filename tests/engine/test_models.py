@@ -115,14 +115,14 @@ async def test_thinking_is_clamped_stored_told_and_asked_for() -> None:
         assert await models.set_thinking_level("high")  # is so already: no second record
         await case.send("think")
         assert await models.cycle_thinking_level() == "minimal"
-        store.kinds.add("thinking_change")
+        store.kinds.add("thinking_level_change")
         assert not await models.set_thinking_level("low")
         assert await models.cycle_thinking_level() is None
         store.kinds.clear()
         await case.send("think")
         assert [request.thinking for request in model.requests] == [None, "high", "minimal"]
         told = [event.level for event in case.events if isinstance(event, ThinkingChanged)]
-        kept = [r.data["level"] for r in await case.records() if r.kind == "thinking_change"]
+        kept = [r.data["level"] for r in await case.records() if r.kind == "thinking_level_change"]
         assert told == kept == ["high", "minimal"]
         assert await models.set_thinking_level(8000)
         await case.send("think so many tokens")
