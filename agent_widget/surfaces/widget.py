@@ -467,7 +467,8 @@ def _host_locale() -> str | None:
 def _refuse_unknown(unknown: Mapping[str, object]) -> None:
     if unknown:
         names = ", ".join(sorted(unknown))
-        near = get_close_matches(next(iter(unknown)), ChatOptions.__annotations__, 1)
+        own = AgentWidget.__init__.__kwdefaults__
+        near = get_close_matches(next(iter(unknown)), own, 1)
         known = "Known options are listed in help(AgentWidget)."
         advice = f"Did you mean {near[0]}? {known}" if near else known
         raise InvalidOptions(f"AgentWidget has no option {names}.", advice=advice)
