@@ -467,7 +467,7 @@ def _host_locale() -> str | None:
 def _refuse_unknown(unknown: Mapping[str, object]) -> None:
     if unknown:
         names = ", ".join(sorted(unknown))
-        own = AgentWidget.__init__.__kwdefaults__
+        own = AgentWidget.__init__.__kwdefaults__ or ()
         near = get_close_matches(next(iter(unknown)), own, 1)
         known = "Known options are listed in help(AgentWidget)."
         advice = f"Did you mean {near[0]}? {known}" if near else known
