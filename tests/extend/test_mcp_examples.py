@@ -74,19 +74,22 @@ async def test_the_examples_are_used_side_by_side(
     try:
         async with chatting(script, servers, Person(fills_in)) as chat:
             assert {server.state for server in chat.view.servers.values()} == {"connected"}
+            told = [notice.message for notice in chat.view.notices]
+            assert any("'delay': it only runs as a task" in each for each in told)
+            assert "mcp__web__delay" not in chat.driver.session.tools.names
             progress: list[Any] = []
             chat.subscribe(
                 lambda event, _: progress.append(event) if isinstance(event, ToolProgress) else None
             )
             assert (await chat.ask("go")).reason == "completed"
-            weather, counted, too_far, sampled, greeted, told, files = outputs(chat)
+            weather, counted, too_far, sampled, greeted, filled, files = outputs(chat)
             assert '"celsius"' in weather
             assert counted == "Counted to 3"
             assert any("Counting: 2/3" in str(event) for event in progress)
             assert "expected at most 100, got 300" in too_far
             assert "Sampling not supported" in sampled
             assert greeted == "Hello, Ada!"
-            assert '"email": "ann@example.org"' in told
+            assert '"email": "ann@example.org"' in filled
             assert "file:///example/file1.txt" in files
             await chat.ask("/mcp__web__greeting-template Ada")
             await chat.ask("What says @web:file:///example/file1.txt?")
