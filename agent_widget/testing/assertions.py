@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from itertools import takewhile
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ..core.messages import ToolPart
 from ..engine.recording.difference import differences
+
+MAX_SHOWN_CHARS: Final = 500
+"""How much of a text that is not the expected one a failure shows."""
 
 Expected: TypeAlias = str | tuple[str, Mapping[str, Any]] | Mapping[str, Mapping[str, Any]]
 
@@ -150,10 +153,15 @@ def text_problem(
     if equals is not None and text != equals:
         return "; ".join(differences(equals, text, "final text (expected → actual)"))
     if contains is not None and contains not in text:
-        return f"final text does not contain {contains!r}: {text!r}"
+        return f"final text does not contain {contains!r}: {_shown(text)}"
     if matches is not None and re.search(matches, text) is None:
-        return f"final text does not match {matches!r}: {text!r}"
+        return f"final text does not match {matches!r}: {_shown(text)}"
     return None
+
+
+def _shown(text: str) -> str:
+    cut = len(text) - MAX_SHOWN_CHARS
+    return repr(text) if cut <= 0 else f"{text[:MAX_SHOWN_CHARS]!r} … and {cut} characters more"
 
 
 def _named(expected: Expected) -> tuple[str, Mapping[str, Any]]:

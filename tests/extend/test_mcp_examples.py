@@ -12,8 +12,9 @@ import pytest
 from agent_widget.core.events import ToolProgress
 from agent_widget.policy.permission import Decision, Question
 from agent_widget.testing.doubles import Step, call, text
-from tests.extend.test_mcp import Person, chatting, listening, outputs
 from tests.support.nodepackages import installed_packages, node_command
+
+from .mcpchat import Person, chatting, listening, outputs
 
 pytest.importorskip("mcp")
 pytestmark = pytest.mark.anyio

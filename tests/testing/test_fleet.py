@@ -114,6 +114,16 @@ def test_an_executor_that_is_gone_gives_failed_results_not_missing_ones(scenario
     assert "lost by the executor" in done.failed[0].problems[0]
 
 
+def test_what_would_test_nothing_is_refused(scenarios: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidOptions, match=r"no scenarios at .*empty"):
+        run_scenarios(tmp_path / "empty")
+    with pytest.raises(InvalidOptions, match=r"no models in models=\[\]"):
+        run_scenarios(scenarios, [])
+    with pytest.raises(InvalidOptions, match="executor=3 cannot be given work"):
+        run_scenarios(scenarios, executor=3)  # type: ignore[arg-type]
+
+
 # --- tools -------------------------------------------------------------------------------------
 
 
