@@ -267,7 +267,9 @@ class AgentWidget(EmbeddableWidget):
     ) -> RunResult:
         """Say something and wait for the answer: ``send(text, images=images).result()``."""
         self._driver.require_waitable()
-        return self.send(text, images=images).result(timeout_s)
+        said = prompt_of(text, images)
+        run = self._driver.start(lambda session, context: session.send(said, context))
+        return run.result(timeout_s)
 
     def steer(self, text: str = "", *, images: object = ()) -> str:
         """Say something that the agent sees before its next step; returns the message's id.
