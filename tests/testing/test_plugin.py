@@ -104,6 +104,14 @@ def test_misuse(agent_session):
         with pytest.raises(TypeError):
             misuse()
 
+class TestOne:
+    def test_kept(self, agent_session, agent_transcript):
+        agent_transcript(asked(agent_session))
+
+class TestTwo(TestOne):
+    def test_kept(self, agent_session, agent_transcript):
+        agent_transcript(asked(agent_session, False))
+
 def test_unused(agent_replay):
     chat = agent_replay("hi.jsonl")
     assert chat.ask("hi").text == "Hello."
@@ -153,7 +161,7 @@ def folder(pytester: pytest.Pytester) -> Path:
 def test_assertions_say_what_happened_instead(folder: Path, pytester: pytest.Pytester) -> None:
     done = pytester.runpytest_inprocess(*OPTIONS, "-q")
     # test_live has no recording, test_unused fails at its end; test_changed is told once.
-    done.assert_outcomes(passed=6, failed=8, errors=1)
+    done.assert_outcomes(passed=6, failed=10, errors=1)
     assert done.stdout.str().count("'hi' → 'good morning'") == 1
     done.stdout.fnmatch_lines_random(
         [
@@ -178,6 +186,12 @@ def test_a_run_can_record_and_write_transcripts_anew(
 ) -> None:
     chosen = ["-k", "live or transcript", "-q"]
     assert pytester.runpytest_inprocess(*OPTIONS, "--agent-record=all", *chosen).ret == 0
+    kept = [f"transcripts/test_it.{name}.test_kept.txt" for name in ("TestOne", "TestTwo")]
+    assert (
+        pytester.runpytest_inprocess(*OPTIONS, "-k", "test_kept", "-q").ret == 1
+    )  # the first time
+    assert pytester.runpytest_inprocess(*OPTIONS, "-k", "test_kept", "-q").ret == 0
+    assert ["cancelled" in (folder / each).read_text("utf-8") for each in kept] == [False, True]
     assert "Now." in (folder / "live.jsonl").read_text("utf-8")
     assert "cancelled" in (folder / "transcripts/kept.txt").read_text("utf-8")
     assert pytester.runpytest_inprocess(*OPTIONS, *chosen).ret == 0
