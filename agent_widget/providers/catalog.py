@@ -53,9 +53,10 @@ def resolve_model(
     ``os.environ``. Raises InvalidOptions.
     """
     environ = os.environ if environ is None else environ
-    if base_url is not None and not isinstance(base_url, str):
+    given: object = base_url
+    if given is not None and not isinstance(given, str):
         advice = "Write it out: 'http://localhost:8000/v1'."
-        raise InvalidOptions(f"base_url={base_url!r} is no text.", advice=advice)
+        raise InvalidOptions(f"base_url={given!r} is no text.", advice=advice)
     if model is None:
         return _default_model(base_url, api_key, environ)
     if isinstance(model, str):

@@ -188,6 +188,29 @@ def test_any_executor_runs_the_body_of_a_tool(kind: str) -> None:
             assert "\n    3\n" in session.transcript()
 
 
+@pytest.mark.parametrize("is_own_thread", [True, False])
+def test_what_tells_a_body_to_end_is_true_then_and_false_before(is_own_thread: bool) -> None:
+    begun, over = threading.Event(), threading.Event()
+
+    with ThreadPoolExecutor(1) as pool:
+
+        @tool(read_only=True, executor=None if is_own_thread else pool)
+        def work(context: ToolContext) -> str:
+            """Work."""
+            while not context.cancelled:
+                begun.set()
+                context.cancelled.wait(0.05)
+            over.set()
+            return "ended early"
+
+        with AgentSession(ScriptedModel([[call("work")]]), tools=[work]) as session:
+            run = session.send("go")
+            assert begun.wait(60)
+            session.stop()
+            assert run.result(60).reason == "interrupted"
+            assert over.wait(60)
+
+
 def test_what_a_body_on_an_executor_raises_and_reports_is_in_its_card() -> None:
     with ThreadPoolExecutor(1) as pool:
 
