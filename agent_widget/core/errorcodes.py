@@ -46,6 +46,7 @@ CODES: Final[Mapping[str, str]] = {
     "prompt.message": "Code prompts while a run is under way and does not say what shall happen.",
     "query_not_ended": "The result of a query that was left early is asked for.",
     "rate_limited": "The model's server takes no more requests for now.",
+    "recording_failed": "A recording cannot be written; what was said and done stays.",
     "replay_mismatch": "A replay did not go as it was recorded.",
     "session_closed": "The session was closed.",
     "session_in_use": "Another process has the session.",

@@ -26,6 +26,7 @@ from ..core.events import Event, SessionEnded
 from ..policy.events import EventOptions
 from ..view.model import SessionView
 from .eventqueue import BACKLOG_SCOPE, READER_SCOPE, EventQueue
+from .signatures import require_takes
 
 Listener: TypeAlias = Callable[[Event, SessionView], None]
 Hook: TypeAlias = Callable[[Event], Awaitable[None]]
@@ -202,8 +203,9 @@ class Bus:
         """Call ``listener(event, view)`` for every later event; returns the way to end that.
 
         Listeners are called in the order they came, no lock held. What one raises is logged and
-        reaches nobody else.
+        reaches nobody else. Raises InvalidOptions for what cannot be called with the two.
         """
+        require_takes("a listener", listener, "event", "view")
         key = object()
         self._listeners[key] = listener
 
@@ -240,8 +242,10 @@ class Bus:
 
         Hooks run one after the other, after the listeners, before the producer goes on. What one
         raises is logged and reaches nobody else. One that takes longer than ``timeout_s`` with an
-        event is cancelled and removed, and ``on_hook_removed`` is told.
+        event is cancelled and removed, and ``on_hook_removed`` is told. Raises InvalidOptions for
+        what cannot be called with an event.
         """
+        require_takes("a hook", hook, "event")
         with self._lock:
             hook_id = f"hook-{next(self._hook_numbers)}"
             self._hooks[hook_id] = (hook, self._pending(self._options), timeout_s)

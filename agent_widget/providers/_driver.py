@@ -99,7 +99,7 @@ class HttpModel(Generic[Options]):
         label = f"{self._preset.name}:{name}"
         if not (is_known or self._preset.base_url is None):
             label = f"{name} at {host_and_port(self._url)}"
-        return ModelInfo(wire, name, label, base_url=str(self._url), thinking_levels=levels)
+        return ModelInfo(wire, name, label, base_url=place(self._url), thinking_levels=levels)
 
     def _body(self, request: ModelRequest) -> bytes:
         """The JSON body of ``request``."""

@@ -53,6 +53,10 @@ def resolve_model(
     ``os.environ``. Raises InvalidOptions.
     """
     environ = os.environ if environ is None else environ
+    given: object = base_url
+    if given is not None and not isinstance(given, str):
+        advice = "Write it out: 'http://localhost:8000/v1'."
+        raise InvalidOptions(f"base_url={given!r} is no text.", advice=advice)
     if model is None:
         return _default_model(base_url, api_key, environ)
     if isinstance(model, str):
@@ -87,18 +91,27 @@ def _default_model(base_url: str | None, api_key: ApiKey, environ: Mapping[str, 
 def _named_model(
     text: str, base_url: str | None, api_key: ApiKey, environ: Mapping[str, str]
 ) -> Model:
-    provider, colon, name = (part.strip() for part in text.partition(":"))
+    require_form(text)
+    provider, _, name = (part.strip() for part in text.partition(":"))
     if text.strip() == OFFLINE:
         return OfflineModel()
-    if colon and provider == BRIDGE and name:
+    if provider == BRIDGE:
         return _bridged_model(name, base_url, api_key)
-    if colon and provider in PROVIDERS and name:
-        preset = PRESETS.get(provider, OPENAI)
-        wire = _wire(provider, preset, name, _server(preset, base_url, environ))
-        return _preset_model(preset, wire, name, base_url, api_key, environ)
-    raise InvalidOptions(
-        f"model={text!r} names no known model.", advice=f"Write {FORMS}.{_suggestion(text)}"
-    )
+    preset = PRESETS.get(provider, OPENAI)
+    wire = _wire(provider, preset, name, _server(preset, base_url, environ))
+    return _preset_model(preset, wire, name, base_url, api_key, environ)
+
+
+def require_form(text: str, given: str = "model={}") -> None:
+    """Refuse a name that is none of a model, whatever keys and servers there are.
+
+    ``given`` says where it stands. Raises InvalidOptions.
+    """
+    provider, colon, name = (part.strip() for part in text.partition(":"))
+    is_known = provider == BRIDGE or provider in PROVIDERS
+    if text.strip() != OFFLINE and not (colon and is_known and name):
+        message = f"{given.format(repr(text))} names no known model."
+        raise InvalidOptions(message, advice=f"Write {FORMS}.{_suggestion(text)}")
 
 
 def _bridged_model(name: str, base_url: str | None, api_key: ApiKey) -> Model:

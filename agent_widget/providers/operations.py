@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from ..core.errors import InvalidOptions, ModelError, SessionError
+from ..core.usage import is_amount
 from ._defaults import KEY_VARIABLE, OPENAI_URL
 from ._http import endpoint, error_words, host_and_port, timeouts, transport_error
 from ._secret import ApiKey, Credentials, Grant
@@ -206,8 +207,11 @@ class Operations:
         self, task: Task, *, timeout_s: float = 600.0, max_polls: int = 200, every_s: float = 3.0
     ) -> Waited:
         """Look at ``task`` until it is over, at most so long and so often."""
-        if not (timeout_s > 0 and max_polls > 0 and every_s >= 0):
-            raise InvalidOptions("timeout_s and max_polls must be more than 0, every_s not less.")
+        limits = {"timeout_s": timeout_s, "max_polls": max_polls, "every_s": every_s}
+        for name, limit in limits.items():
+            if not is_amount(limit) or (not limit and name != "every_s"):
+                least = "not below" if name == "every_s" else "above"
+                raise InvalidOptions(f"{name}={limit!r} is no number {least} 0.")
         until_s = self._clock_s() + timeout_s
         for _ in range(max_polls):
             if task.is_over:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, Final
 
 from msgspec import to_builtins
@@ -23,6 +24,9 @@ from .base import (
 )
 
 MAKER: Final = "transcript"
+_BEFORE: Final = b"\xef\xbb\xbf \t\r\n"
+"""What may stand around an object: a byte order mark, blanks."""
+_SHOWN_BYTES: Final = 60
 
 
 def answer_of(wire: str) -> Answer:
@@ -35,31 +39,54 @@ def answer_of(wire: str) -> Answer:
 def transcript_report(wire: str, pieces: Iterable[bytes]) -> dict[str, Any]:
     """The parts, calls, usage and end of the stream whose bytes are ``pieces``, as JSON data.
 
-    ``error`` is there when it is no whole answer; then there are no calls.
+    An answer that was not streamed is one JSON object. ``error`` is there when it is no whole
+    answer; then there are no calls.
     """
     answer = answer_of(wire)
-    reader = EventReader()
     events: list[ModelEvent] = []
     error: dict[str, Any] | None = None
     try:
-        for piece in pieces:
-            for event in reader.feed(piece):
-                events += answer.read(event)
-        for event in reader.end():
-            events += answer.read(event)
+        for news in _news(answer, iter(pieces)):
+            events += news
     except ReportedError as reported:
         error = {"kind": "reported", "message": reported.words, "code": reported.code}
     except EventTooLarge:
         error = {"kind": "too_large", "message": "An event is too large."}
     except AnswerTooLong:
         error = {"kind": "too_large", "message": "The answer is too long."}
+    except _NoStream as no_stream:
+        error = {"kind": "unreadable", "message": f"There are no events in it: {no_stream}"}
+    if error is None and answer.is_unreadable:
+        error = {"kind": "unreadable", "message": f"Nothing in it is of the wire {wire}."}
     if error is None and not answer.is_over:
-        words = "No event could be read." if answer.is_unreadable else "The stream has no end."
-        error = {"kind": "incomplete", "message": words}
+        error = {"kind": "incomplete", "message": "The stream has no end."}
     if error is None:
         numbers = iter(range(1, 10_000))
         events += answer.end(lambda: f"made-up-{next(numbers)}")
     return _report(events, error)
+
+
+class _NoStream(Exception):
+    """Bytes that are neither a stream nor an object: how they begin."""
+
+
+def _news(answer: Answer, pieces: Iterator[bytes]) -> Iterator[list[ModelEvent]]:
+    """What the bytes add to ``answer``. Raises what its ``read`` does, EventTooLarge, _NoStream."""
+    first = next(pieces, b"")
+    if first.lstrip(_BEFORE).startswith(b"{"):  # no line of a stream begins like this
+        body = b"".join((first, *pieces))
+        yield answer.read_whole(body.strip(_BEFORE))
+        return
+    reader, has_events = EventReader(), False
+    for piece in chain((first,), pieces):
+        for event in reader.feed(piece):
+            has_events = True
+            yield answer.read(event)
+    for event in reader.end():
+        has_events = True
+        yield answer.read(event)
+    if not has_events and first.strip(_BEFORE) and not first.lstrip(_BEFORE).startswith(b":"):
+        raise _NoStream(f"it begins with {first[:_SHOWN_BYTES]!r}.")
 
 
 def _report(events: list[ModelEvent], error: dict[str, Any] | None) -> dict[str, Any]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.errors import InvalidOptions
+from ..core.errors import InvalidOptions, SessionError
 from ..engine.models import ModelOptions, require_level
 from ..engine.subagents import Agent
 from ..policy.retry import RetrySettings
 from ..providers.base import Model
-from ..providers.catalog import DEFAULT_OPENAI_MODEL, OFFLINE, resolve_model
+from ..providers.catalog import DEFAULT_OPENAI_MODEL, OFFLINE, require_form, resolve_model
 from ..providers.keys import TypedKeys
 
 GivenModel: TypeAlias = str | Model
@@ -21,6 +21,23 @@ GivenModels: TypeAlias = GivenModel | Iterable[GivenModel] | None
 DEFAULT_PROVIDER: Final = "openai"
 Check: TypeAlias = Callable[[Model], None]
 """Raises InvalidOptions for a model that the budget could not limit."""
+
+
+class FixedModels(Struct, frozen=True):
+    """In the place of ``models``: all that a chat may take, each with what makes it (or None).
+
+    ``refused`` is the error for any other.
+    """
+
+    makers: Mapping[str, Callable[[], Model] | None]
+    refused: Callable[[object], SessionError]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.makers)
+
+    def require(self, wanted: object) -> None:
+        if not isinstance(wanted, str) or wanted not in self.makers:
+            raise self.refused(wanted)
 
 
 class ModelChoice(Struct, frozen=True):
@@ -52,35 +69,49 @@ def model_choice(
     makes a model of its name. Raises InvalidOptions.
     """
     base_url, api_key = options.get("base_url"), options.get("api_key")
+    offered = options.get("models", ())
+    fixed = offered if isinstance(offered, FixedModels) else None
     first, *rest = _listed(model)
     home = provider_of(first) if isinstance(first, str) else DEFAULT_PROVIDER
 
-    def resolve(wanted: GivenModel) -> Model:
-        if isinstance(wanted, str):
-            provider = provider_of(wanted)
-            # What was given for one server is not for another: its own variables say the rest.
-            url, key = (base_url, api_key) if provider == home else (None, None)
-            made = make(wanted, base_url=url, api_key=keys.getter(provider) or key)
-        else:
-            made = make(wanted)
+    def made(wanted: GivenModel | None, **server: Any) -> Model:
+        maker = fixed.makers.get(wanted) if fixed and isinstance(wanted, str) else None
+        made = make(wanted if maker is None else maker(), **server)
         check(made)
         return made
 
-    own = make(first, base_url=base_url, api_key=api_key)
-    check(own)
+    def resolve(wanted: GivenModel) -> Model:
+        if not isinstance(wanted, str) or (fixed and fixed.makers.get(wanted)):
+            return made(wanted)
+        provider = provider_of(wanted)
+        # What was given for one server is not for another: its own variables say the rest.
+        url, key = (base_url, api_key) if provider == home else (None, None)
+        return made(wanted, base_url=url, api_key=keys.getter(provider) or key)
+
+    def chosen(wanted: GivenModel) -> Model:
+        if fixed is not None:
+            fixed.require(wanted)
+        return resolve(wanted)
+
+    own = made(first, base_url=base_url, api_key=api_key)
     others = [*rest, *_each("fallback", options.get("fallback", ()))]
     fallback = [resolve(each) for each in others if each is not None]
     known = {
         _name(first, own): own,
         **dict(zip(map(_name, others, fallback), fallback, strict=True)),
     }
+    scoped = _each("models", offered)
+    for each in scoped:  # a key may be typed later, a name that is none stays none
+        is_made = each in known or (fixed is not None and fixed.makers[str(each)] is not None)
+        if isinstance(each, str) and not is_made:
+            require_form(each, "models holds {}, which")
     return ModelChoice(
         own,
         ModelOptions(
             known=known,
             fallback=tuple(fallback),
-            scoped=tuple(_each("models", options.get("models", ()))),
-            resolve=resolve,
+            scoped=tuple(scoped),
+            resolve=chosen,
             thinking=_level(options.get("thinking")),
             retry=RetrySettings(enabled=options.get("auto_retry", True)),
         ),

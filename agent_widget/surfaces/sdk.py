@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, Self, TypeVar, Unpack
 
 from msgspec import Struct, field
 
-from ..core.errors import SessionError
+from ..core.errors import InvalidOptions, SessionError
 from ..core.events import (
     CompactionResult,
     Event,
@@ -191,6 +192,8 @@ async def create_session(
     ``ChatSession.messages()`` gives them) are what a new one begins with. Raises
     InvalidOptions for what cannot work, ``session_not_found`` for an unknown ``resume``.
     """
+    if signal is not None and not inspect.iscoroutinefunction(getattr(signal, "wait", None)):
+        raise InvalidOptions(f"signal={signal!r}.", advice="Pass an asyncio.Event.")
     chat = ChatSession(await asyncio.to_thread(_assembly, model, options))
     if signal is not None:
         chat.close_on(signal)
@@ -310,7 +313,8 @@ def query(
 
     With ``output_type`` (a pydantic model, another type, or a JSON Schema) the answer is one of
     that shape, as ``(await query(...).result()).output``: the model is told what does not fit and
-    mends it, a few times; the reason is then ``structured_output``.
+    mends it, a few times; the reason is then ``structured_output``. Hooks and servers of a project
+    never act in it, whatever ``trust_project_hooks`` says.
     """
     return Query(prompt, model, options, images)
 

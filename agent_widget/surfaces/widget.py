@@ -267,7 +267,9 @@ class AgentWidget(EmbeddableWidget):
     ) -> RunResult:
         """Say something and wait for the answer: ``send(text, images=images).result()``."""
         self._driver.require_waitable()
-        return self.send(text, images=images).result(timeout_s)
+        said = prompt_of(text, images)
+        run = self._driver.start(lambda session, context: session.send(said, context))
+        return run.result(timeout_s)
 
     def steer(self, text: str = "", *, images: object = ()) -> str:
         """Say something that the agent sees before its next step; returns the message's id.
@@ -467,7 +469,8 @@ def _host_locale() -> str | None:
 def _refuse_unknown(unknown: Mapping[str, object]) -> None:
     if unknown:
         names = ", ".join(sorted(unknown))
-        near = get_close_matches(next(iter(unknown)), ChatOptions.__annotations__, 1)
+        own = AgentWidget.__init__.__kwdefaults__ or ()
+        near = get_close_matches(next(iter(unknown)), own, 1)
         known = "Known options are listed in help(AgentWidget)."
         advice = f"Did you mean {near[0]}? {known}" if near else known
         raise InvalidOptions(f"AgentWidget has no option {names}.", advice=advice)

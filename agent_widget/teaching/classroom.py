@@ -14,11 +14,13 @@ from ..core.usage import Cost, ModelCall, Usage
 from ..engine.runtime import engine_thread
 from ..policy.budget import Budget, budget_option
 from ..providers.base import Model
+from ..providers.catalog import require_form
 from ..store.base import SessionStore
 from ..store.urls import open_store
 from ..surfaces.assembly import ChatOptions
 from ..surfaces.driver import COMMAND_TIMEOUT_S
 from ..surfaces.explorer import SessionExplorer
+from ..surfaces.modelchoice import FixedModels
 from ..surfaces.widget import AgentWidget
 from ..tools.base import Tool
 from .classlog import ClassLog, read_log
@@ -49,8 +51,9 @@ class ClassChat(AgentWidget):
 class ClassRoom:
     """Hands out one chat per student, all kept in one store.
 
-    ``models`` are the names that may be chosen, the first one being used unless another is asked
-    for (None: what a chat takes by itself); a mapping gives each name what makes its model.
+    ``models`` are the names that may be chosen, here and in the chat, the first one being used
+    unless another is asked for (None: what a chat takes by itself, and no other); a mapping gives
+    each name what makes its model.
     ``budget`` caps each student over all runs, cells and kernels: what is in the store counts.
     ``options`` are those of ``AgentWidget`` and are the same for all. This caps what is done from
     the chats; it is no wall around the kernel, in which a student's code can do what any code can.
@@ -74,7 +77,11 @@ class ClassRoom:
                 advice = "Give options of AgentWidget that hold for the whole class."
                 raise InvalidOptions(f"A class has no option {option}.", advice=advice)
         self.name = name
-        self.store = open_store(store) if isinstance(store, str | os.PathLike) else store
+        made = open_store(store) if isinstance(store, str | os.PathLike) else store
+        if not hasattr(made, "load"):
+            advice = "Write store='class.db': the class and its log live there."
+            raise InvalidOptions(f"store={store!r} is no place for sessions.", advice=advice)
+        self.store: SessionStore = made
         self.budget = budget_option(budget)
         self.models = _models(models)
         self._options = options
@@ -85,11 +92,15 @@ class ClassRoom:
         ``model`` is one of the class. Raises InvalidOptions for another one.
         """
         session_id = self.session_id(student)
-        made: Any = self._model(model)
+        name = self._model(model)
         records = self._load(session_id)
-        chat = ClassChat(
-            made, store=self.store, session_id=session_id, budget=self.budget, **self._options
-        )
+        makers = {name: each if callable(each) else None for name, each in self.models.items()}
+        options: dict[str, Any] = {
+            **self._options,
+            "models": FixedModels(makers, self._refused),
+            "budget": self.budget,
+        }
+        chat = ClassChat(name, store=self.store, session_id=session_id, **options)
         chat.class_name = self.name
         spending = chat.session.spending
         spending.advice = f"Ask the teacher of class {self.name!r} for more."
@@ -114,19 +125,20 @@ class ClassRoom:
         """The session of a student as it is stored. Raises SessionError ``session_not_found``."""
         return SessionExplorer(self.store, session_id=self.session_id(student))
 
-    def _model(self, wanted: str | None) -> str | Model | None:
+    def _model(self, wanted: str | None) -> str | None:
         if wanted is None:
-            wanted = next(iter(self.models), None)
-            if wanted is None:
-                return None
+            return next(iter(self.models), None)
         if wanted not in self.models:
-            names = ", ".join(self.models) or "the one that is used by itself"
-            raise InvalidOptions(
-                f"The models of class {self.name!r} are fixed, and {wanted!r} is none of them.",
-                advice=f"There is {names}.",
-            )
-        made = self.models[wanted]
-        return made() if callable(made) else made
+            refused = self._refused(wanted)
+            raise InvalidOptions(refused.message, advice=refused.advice)
+        return wanted
+
+    def _refused(self, wanted: object) -> SessionError:
+        names = ", ".join(self.models) or "the one that is used by itself"
+        return _fixed(
+            f"The models of class {self.name!r} are fixed, and {wanted!r} is none of them.",
+            f"There is {names}.",
+        )
 
     def _load(self, session_id: str) -> Sequence[Record]:
         found: Sequence[Record] = self._run(lambda: self.store.load(session_id))
@@ -143,6 +155,9 @@ def _is_name(value: object) -> bool:
 def _models(models: Models) -> dict[str, str | Callable[[], Model]]:
     if models is None:
         return {}
+    if not models:
+        advice = "Leave it out for what a chat takes by itself."
+        raise InvalidOptions(f"models={models!r} names no model.", advice=advice)
     if isinstance(models, Mapping):
         return dict(models)
     if isinstance(models, str) or not all(isinstance(model, str) for model in models):
@@ -150,6 +165,8 @@ def _models(models: Models) -> dict[str, str | Callable[[], Model]]:
             f"models={models!r} are no names of models.",
             advice="Write models=['openai:gpt-5'], or {'name': function that makes a model}.",
         )
+    for model in models:
+        require_form(model, "models holds {}, which")
     return {model: model for model in models}
 
 

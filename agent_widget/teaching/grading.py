@@ -19,6 +19,7 @@ from typing import Any, Final, TypeAlias
 from msgspec import Struct
 
 from ..core.actions import read_action
+from ..engine.signatures import require_takes
 from ..testing.matching import differences
 
 Reducer: TypeAlias = Callable[[Any, Any], Any]
@@ -106,8 +107,9 @@ def grade(reducer: Reducer, *, topic: str | None = None) -> Grade:
     """How ``reducer`` does on the vectors; with ``topic`` on those about one kind of action.
 
     It gets copies, so that a reducer that changes what it is given is found out. Raises ValueError
-    for a topic that there is not.
+    for a topic that there is not, InvalidOptions for what is no reducer.
     """
+    require_takes("a reducer", reducer, "state", "action")
     vectors = [(_topic(vector), vector) for vector in reducer_vectors()]
     names = [*dict.fromkeys(name for name, _ in vectors)]
     if topic is not None and topic not in names:

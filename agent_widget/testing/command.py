@@ -23,6 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """0: all hold; 1: some do not; 2: there is nothing to run, or it cannot be read."""
+    if (place := options.junit) is not None and (place.is_dir() or not place.parent.is_dir()):
+        # Said before models are paid for what cannot be kept.
+        sys.stderr.write(f"--junit {place}: name a file in a folder that there is.\n")
+        return 2
     models = options.model or [None]
     progress = sys.stderr.isatty()
     try:
@@ -38,7 +42,4 @@ def run(options: argparse.Namespace) -> int:
     sys.stdout.write(f"{done}\n")
     if options.junit is not None:
         options.junit.write_text(done.junit(), encoding="utf-8")
-    if not done.results:
-        sys.stderr.write("There are no scenarios there.\n")
-        return 2
     return 0 if done.passed else 1

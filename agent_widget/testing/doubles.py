@@ -15,11 +15,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, get_args
 
 from msgspec.structs import replace
 
-from ..core.errors import ErrorCode, ModelError
+from ..core.errors import ERROR_CODES, ErrorCode, InvalidOptions, ModelError
+from ..core.usage import is_amount
 from ..providers.base import (
     CallReady,
     ModelEvent,
@@ -103,6 +104,8 @@ Step: TypeAlias = (
     Sequence[ScriptItem] | BaseException | Callable[[ModelRequest], Iterable[ScriptItem]]
 )
 
+_FORM: Final = "Write ScriptedModel([[text('Hello.')], [call('tool', {}), …], …])."
+
 
 class ScriptedModel:
     """Answers request number n with step n of a script.
@@ -111,7 +114,8 @@ class ScriptedModel:
     exception, or a function from the request to such a list. A step without a ``StepEnd`` gets one
     that fits. Calls without an id get one. ``requests`` holds what was asked, in order. A request
     for which there is no step raises ModelError. With ``clock`` a pause moves that clock on and
-    takes no time; ``is_endless`` begins the script anew behind its last step.
+    takes no time; ``is_endless`` begins the script anew behind its last step. Raises InvalidOptions
+    for what is no script.
     """
 
     def __init__(
@@ -122,7 +126,15 @@ class ScriptedModel:
         clock: FakeClock | None = None,
         is_endless: bool = False,
     ) -> None:
-        self._steps = [*steps]
+        given: object = steps
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise InvalidOptions(f"steps={given!r} is no script.", advice=_FORM)
+        self._steps = [
+            step
+            if isinstance(step, BaseException) or callable(step)
+            else _items_of(step, f"Step {number}")
+            for number, step in enumerate(steps, 1)
+        ]
         self._name = name
         self._clock = clock
         self._is_endless = is_endless and bool(self._steps)
@@ -171,11 +183,22 @@ class ScriptedModel:
         step = self._steps[index]
         if isinstance(step, BaseException):
             return [step]
-        items = [*(step(request) if callable(step) else step)]
+        made = _items_of(step(request), f"Step {index + 1}") if callable(step) else step
+        items = [*made]
         if not any(isinstance(item, StepEnd | BaseException) for item in items):
             has_calls = any(isinstance(item, CallReady) for item in items)
             items.append(end("tool_calls" if has_calls else "stop"))
         return items
+
+
+def _items_of(step: object, what: str) -> list[ScriptItem]:
+    if isinstance(step, str) or not isinstance(step, Iterable):
+        raise InvalidOptions(f"{what} is {step!r}, no list.", advice=_FORM)
+    items = [*step]
+    for item in items:
+        if not isinstance(item, ModelEvent | Gate | Pause | BaseException):
+            raise InvalidOptions(f"{what} holds {item!r}.", advice=_FORM)
+    return items
 
 
 def _with_id(event: ModelEvent, made_up: str) -> ModelEvent:
@@ -185,21 +208,25 @@ def _with_id(event: ModelEvent, made_up: str) -> ModelEvent:
 
 def text(words: str) -> TextChunk:
     """A piece of answer text."""
-    return TextChunk(words)
+    return TextChunk(_words("text", words))
 
 
 def reasoning(words: str) -> ReasoningChunk:
     """A piece of reasoning."""
-    return ReasoningChunk(words)
+    return ReasoningChunk(_words("reasoning", words))
 
 
 def call(name: str, args: Mapping[str, Any] | None = None, *, id: str = "") -> CallReady:  # noqa: A002 - the field's name
     """A complete call of tool ``name``; without ``id`` the model makes one up."""
-    return CallReady(id, name, dict(args or {}))
+    if args is not None and not isinstance(args, Mapping):
+        raise InvalidOptions(f"call({name!r}, {args!r}): arguments are a mapping of names.")
+    return CallReady(id, _words("call", name), dict(args or {}))
 
 
 def pause(seconds: float) -> Pause:
     """A delay before what follows."""
+    if not is_amount(seconds):
+        raise InvalidOptions(f"pause({seconds!r}): that is no number of seconds.")
     return Pause(seconds)
 
 
@@ -207,6 +234,8 @@ def fault(
     code: ErrorCode = "network", message: str | None = None, *, retry_after_s: float | None = None
 ) -> ModelError:
     """A failure of the model server; ``rate_limited`` and ``network`` may be retried."""
+    if code not in ERROR_CODES:
+        raise InvalidOptions(f"fault({code!r}) is none.", advice=f"Use {', '.join(ERROR_CODES)}.")
     return ModelError(
         code,
         message or f"The model failed: {code}.",
@@ -217,4 +246,13 @@ def fault(
 
 def end(reason: StopReason = "stop", usage: Usage | None = None) -> StepEnd:
     """The end of an answer."""
+    if reason not in get_args(StopReason):
+        advice = f"Use {', '.join(get_args(StopReason))}."
+        raise InvalidOptions(f"end({reason!r}) is none.", advice=advice)
     return StepEnd(reason, usage)
+
+
+def _words(maker: str, words: object) -> str:
+    if not isinstance(words, str):
+        raise InvalidOptions(f"{maker}({words!r}): that is no text.")
+    return words

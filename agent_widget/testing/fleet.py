@@ -86,10 +86,16 @@ def run_scenarios(
     a mapping gives them names. ``executor`` is any ``concurrent.futures.Executor``, for example
     ``dask_client.get_executor()``; None runs one after the other here. Work that an
     executor loses is a failed result, never a missing one. ``progress`` shows a bar, or is called
-    with (done, all). Raises InvalidOptions for files that hold no scenarios.
+    with (done, all). Raises InvalidOptions for what holds no scenarios.
     """
+    if executor is not None and not callable(getattr(executor, "submit", None)):
+        advice = "Pass a concurrent.futures.Executor, or dask_client.get_executor()."
+        raise InvalidOptions(f"executor={executor!r} cannot be given work.", advice=advice)
     named = _named(models)
     pairs = [(source, name) for source in sources(paths) for name in named]
+    if not pairs:
+        what = f"no scenarios at {paths}" if named else "no models in models=[]"
+        raise InvalidOptions(f"There are {what}, so nothing would be tested.")
     results: dict[int, ScenarioResult] = {}
     with _shown(progress) as show:
         for index, result in _run(pairs, named, executor):

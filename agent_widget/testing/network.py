@@ -16,7 +16,8 @@ class NetworkUsed(AssertionError):
 
 @contextmanager
 def network_blocked() -> Iterator[None]:
-    """Within it, connections to other machines, and questions for their names, raise NetworkUsed.
+    """Within it, connections and packets to other machines, and questions for their names, raise
+    NetworkUsed.
 
     This machine stays reachable: kernels and test servers need it. Other processes are not touched.
     """
@@ -29,16 +30,29 @@ def network_blocked() -> Iterator[None]:
 
         return call
 
-    look_up = socket.getaddrinfo
+    def asked(look_up: Callable[..., Any]) -> Callable[..., Any]:
+        def call(host: Any, *rest: Any, **options: Any) -> Any:
+            _require_local(host)
+            return look_up(host, *rest, **options)
 
-    def getaddrinfo(host: Any, *rest: Any, **options: Any) -> Any:
-        _require_local(host)
-        return look_up(host, *rest, **options)
+        return call
+
+    def addressed(send: Callable[..., Any], place: int) -> Callable[..., Any]:
+        def call(own: socket.socket, *rest: Any) -> Any:
+            address = rest[-1] if len(rest) > place else None
+            if isinstance(address, tuple):
+                _require_local(address[0])
+            return send(own, *rest)
+
+        return call
 
     with (
         patch.object(socket.socket, "connect", guarded(socket.socket.connect)),
         patch.object(socket.socket, "connect_ex", guarded(socket.socket.connect_ex)),
-        patch.object(socket, "getaddrinfo", getaddrinfo),
+        patch.object(socket.socket, "sendto", addressed(socket.socket.sendto, 1)),
+        patch.object(socket, "getaddrinfo", asked(socket.getaddrinfo)),
+        patch.object(socket, "gethostbyname", asked(socket.gethostbyname)),
+        patch.object(socket, "gethostbyname_ex", asked(socket.gethostbyname_ex)),
     ):
         yield
 

@@ -170,13 +170,15 @@ def _close(sessions: list[AgentSession], failure: BaseException | None) -> None:
 def agent_transcript(request: pytest.FixtureRequest) -> Callable[..., None]:
     """Compares a chat with a stored transcript: ``agent_transcript(chat)``.
 
-    It is kept in ``transcripts/<test>.txt`` next to the test's file, or under ``name``. One that is
-    not there is written and the test fails; ``--agent-record=accept`` (or new, all) writes it anew.
+    It is kept in ``transcripts/<file>.<test>.txt`` next to the test's file, or under ``name``. One
+    that is not there is written and the test fails; ``--agent-record=accept`` (or new, all) writes
+    it anew.
     """
     from .transcripts import transcript
 
     def compare(chat: Any, name: str | None = None) -> None:
-        own = request.node.name.translate({ord(char): "-" for char in "[]/\\:<>|?* "})
+        test = ".".join([request.path.stem, *request.node.nodeid.split("::")[1:]])
+        own = test.translate({ord(char): "-" for char in "[]/\\:<>|?* "})
         file = request.path.parent / "transcripts" / f"{name or own}.txt"
         actual = transcript(chat)
         expected = file.read_text(encoding="utf-8") if file.exists() else None

@@ -101,9 +101,15 @@ class MainThread(Protocol):
 
 
 class StopSign(threading.Event):
-    """An event that knows whether anybody saw it set: a call that did ended because of it."""
+    """An event that knows whether anybody saw it set: a call that did ended because of it.
+
+    It is true once it is set, so that ``while not context.cancelled`` means what it says.
+    """
 
     was_seen = False
+
+    def __bool__(self) -> bool:
+        return self.is_set()
 
     def is_set(self) -> bool:
         return self._seen(super().is_set())
@@ -149,7 +155,7 @@ class ToolContext(Struct, frozen=True):
     """What a running call may use; members are callable from any thread, but for the last two.
 
     ``progress`` replaces the card's progress line; ``output`` appends to its live output;
-    ``cancelled`` is set once the call should end; ``main`` runs code on the main thread.
+    ``cancelled`` is set, and true, once the call should end; ``main`` runs code on the main thread.
     ``left_behind`` takes, on the loop of ``execute``, what goes on after that was cancelled;
     ``elicit`` asks the person there for what the call turns out to need.
     """
@@ -159,7 +165,7 @@ class ToolContext(Struct, frozen=True):
     progress: Callable[[str | None], None]
     output: Callable[[str], None]
     main: MainThread
-    cancelled: threading.Event = field(default_factory=StopSign)
+    cancelled: StopSign = field(default_factory=StopSign)
     left_behind: Callable[[asyncio.Future[ToolOutput]], None] = _let_go
     elicit: Callable[[Elicitation], Awaitable[Elicited]] = _nobody_answers
 

@@ -36,7 +36,10 @@ _LAST_WORDS_OF_A_FAILURE_S: Final = 0.25
 
 
 class RemoteSign:
-    """Whether the call should end: set once the Stop has arrived."""
+    """Whether the call should end: set, and true, once the Stop has arrived."""
+
+    def __bool__(self) -> bool:
+        return self.is_set()
 
     def __init__(self, line: BodyLine) -> None:
         self._line = line

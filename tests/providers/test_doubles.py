@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 
 import pytest
 
-from agent_widget.core.errors import ModelError
+from agent_widget.core.errors import InvalidOptions, ModelError
 from agent_widget.providers.base import CallReady, Model, StepEnd, TextChunk, Usage
-from agent_widget.testing.doubles import Gate, ScriptedModel, Signal, call, end, reasoning, text
+from agent_widget.testing.doubles import (
+    Gate,
+    ScriptedModel,
+    Signal,
+    call,
+    end,
+    fault,
+    pause,
+    reasoning,
+    text,
+)
 
 from .chat import asking, broken_answer, events_of, failure_of, text_of
 
@@ -109,3 +120,23 @@ async def test_closing_is_seen() -> None:
     model = ScriptedModel([])
     await model.aclose()
     assert model.is_closed
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: ScriptedModel("x"), "steps='x'"),  # type: ignore[arg-type]
+        (lambda: ScriptedModel([text("x")]), "Step 1 is TextChunk"),  # type: ignore[list-item]
+        (lambda: ScriptedModel([[text("x")], ["y"]]), "Step 2 holds 'y'"),  # type: ignore[list-item]
+        (lambda: text(3), r"text\(3\)"),  # type: ignore[arg-type]
+        (lambda: call("look", 3), r"call\('look', 3\)"),  # type: ignore[arg-type]
+        (lambda: pause(-1), r"pause\(-1\)"),
+        (lambda: fault("slow"), r"fault\('slow'\)"),  # type: ignore[arg-type]
+        (lambda: end("done"), r"end\('done'\)"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_script_that_cannot_work_is_refused_when_it_is_written(
+    make: Callable[[], object], named: str
+) -> None:
+    with pytest.raises(InvalidOptions, match=named):
+        make()

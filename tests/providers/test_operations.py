@@ -9,6 +9,7 @@ import pytest
 
 from agent_widget import OperationError, Operations
 from agent_widget.core.errors import InvalidOptions
+from agent_widget.providers.operations import Task
 from tests.providers.rawserver import Drop, Reply, head, serving, whole
 
 pytestmark = pytest.mark.anyio
@@ -152,6 +153,14 @@ async def test_a_wait_ends_with_its_reason(
         waited = await ops.wait(task, **limits)
         assert (waited.reason, len(server.requests) - 1) == (reason, polls)
         assert waited.task.status == states[-1]
+
+
+@pytest.mark.parametrize("limit", [{"timeout_s": 0}, {"max_polls": "x"}, {"every_s": -1}])
+async def test_a_limit_of_a_wait_that_is_none_is_named(limit: dict[str, Any]) -> None:
+    [(name, value)] = limit.items()
+    async with Operations("http://127.0.0.1:9", api_key="k") as ops:
+        with pytest.raises(InvalidOptions, match=f"{name}={value!r}"):
+            await ops.wait(Task("t", "queued", "/videos/t", {}), **limit)
 
 
 async def test_an_error_says_whether_it_may_have_been_done_and_shows_no_key() -> None:

@@ -372,6 +372,26 @@ async def test_an_answer_that_was_not_streamed_is_read_too(wire: str) -> None:
     assert got["calls"] == [("t1", "ls", args, None)]
 
 
+@pytest.mark.parametrize("wire", WHOLE)
+def test_a_recorded_answer_that_was_not_streamed_is_read_too(wire: str) -> None:
+    body = json.dumps(WHOLE[wire], indent=1).encode()
+    report = transcript_report(wire, (b"\xef\xbb\xbf\r\n" + body + b"\n",))
+    assert [part["text"] for part in report["parts"]] == ["hm", "Hi."]
+    assert [call["name"] for call in report["calls"]] == ["ls"]
+    assert "error" not in report
+    failed = transcript_report(wire, (b'{"error": {"message": "invalid key", "code": 401}}',))
+    assert (failed["error"]["kind"], failed["error"]["message"]) == ("reported", "invalid key")
+
+
+@pytest.mark.parametrize("wire", WHOLE)
+@pytest.mark.parametrize(
+    "body",
+    [b"<html>busy</html>", b"data: : P\n\ndata: [DONE]\n\n", b'{"hello": 1}', b"\x1f\x8b\x08"],
+)
+def test_what_is_no_answer_is_not_taken_for_one_that_broke_off(wire: str, body: bytes) -> None:
+    assert transcript_report(wire, (body,))["error"]["kind"] == "unreadable"
+
+
 @pytest.mark.anyio
 async def test_usage_may_come_after_the_last_word() -> None:
     body = stream_bytes("anthropic-refusal")

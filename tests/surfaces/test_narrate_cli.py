@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,21 @@ def test_a_file_that_is_not_there_is_told(
 ) -> None:
     assert main(["narrate", str(tmp_path / "none")]) == 2
     assert "none cannot be read" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_hears_no_traceback(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    event = {"type": "input.received", "session_id": "s", "ts": 1, "source": "kernel", "text": "x"}
+    lines = [json.dumps({**event, "seq": seq, "message_id": f"m-{seq}"}) for seq in range(20_000)]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    command = [sys.executable, "-m", "agent_widget", "narrate", str(file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().strip() == b"User: x"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "chats/", "chats.db"])

@@ -168,11 +168,41 @@ async def test_a_widget_shows_a_session_that_code_drives(tmp_path: Path) -> None
         ({"max_steps": 0}, "max_steps=0"),
         ({"max_steps": "x"}, "max_steps='x'"),
         ({"namespace": 5}, "namespace=5"),
+        ({"system": 3}, "system=3"),
+        ({"system_append": 3}, "system_append=3"),
+        ({"models": ["nope:x"]}, "models holds 'nope:x'"),
+        ({"adjudicator": 3}, "adjudicator=3"),
+        ({"on_warning": "x"}, "on_warning='x'"),
+        ({"auto_retry": "no"}, "auto_retry='no'"),
+        ({"input_control": 1}, "input_control=1"),
+        ({"signal": 3}, "signal=3"),
     ],
 )
 async def test_a_wrong_option_is_named_with_its_value(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidOptions, match=said):
         await create_session(ScriptedModel([]), **options)
+
+
+async def test_what_could_never_be_told_an_event_is_refused() -> None:
+    async with await create_session(ScriptedModel([[text("a")]])) as chat:
+        add_hook = chat.driver.session.register_event_backpressure_hook
+        wrong: tuple[Any, ...] = (3, lambda: None)
+        for each in (*wrong, [].append):
+            with pytest.raises(InvalidOptions, match=r"def listener\(event, view\)"):
+                chat.subscribe(each)
+        for each in wrong:
+            with pytest.raises(InvalidOptions, match=r"def hook\(event\)"):
+                add_hook(each)
+        told: list[str] = []
+        chat.subscribe(lambda event, *_view: told.append(event.type))
+        assert (await chat.ask("go")).ok
+        assert told[0] == "input.received"
+
+
+async def test_a_system_text_that_is_none_fails_the_run_with_what_it_was() -> None:
+    result = await query("go", ScriptedModel([]), system=lambda _names: 7).result()  # type: ignore[arg-type, return-value]
+    assert result.error is not None
+    assert "system= returned 7" in result.error.message
 
 
 async def test_a_query_says_why_it_failed() -> None:

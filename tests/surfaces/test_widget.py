@@ -268,6 +268,13 @@ def test_misuse_raises_at_construction_and_names_the_value(
         AgentWidget(**options)
 
 
+@pytest.mark.parametrize("said", [{"type": "x"}, 3, None, " "])
+def test_what_is_no_message_is_named(chat: Open, said: Any) -> None:
+    widget = chat(ScriptedModel([]))
+    with pytest.raises(SessionError, match="A message must be text that is not blank"):
+        widget.ask(said)
+
+
 @pytest.mark.parametrize(
     ("options", "named"),
     [

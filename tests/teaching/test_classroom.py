@@ -78,10 +78,35 @@ def test_models_tools_and_options_are_those_of_the_class(room: Callable[[], Clas
     for name in ("", "a--b"):
         with pytest.raises(InvalidOptions, match="is no name of a class"):
             ClassRoom(name, store="memory:")
-    with pytest.raises(InvalidOptions, match="are no names of models"):
-        ClassRoom("c", store="memory:", models="gpt")
+    for models, words in (
+        ("gpt", "are no names of models"),
+        ([], r"models=\[\] names no model"),
+        (["gpt-5"], "models holds 'gpt-5', which names no known model"),
+    ):
+        with pytest.raises(InvalidOptions, match=words):
+            ClassRoom("c", store="memory:", models=models)
+    with pytest.raises(InvalidOptions, match="store=None is no place"):
+        ClassRoom("c", store=None)  # type: ignore[arg-type]
     with pytest.raises(InvalidOptions, match="is no name of a student"):
         room().chat(" ")
+
+
+def test_a_chat_takes_the_models_of_its_class_and_no_other_and_keeps_the_choice(
+    room: Callable[[], ClassRoom], tmp_path: Path
+) -> None:
+    with room().chat("ada") as chat:
+        assert chat.list_models() == ("small", "large")
+        for other in ("offline", "openai:gpt-5", answering()):
+            with pytest.raises(SessionError, match=r"fixed, and .* There is small, large") as told:
+                chat.set_model(other)
+            assert told.value.code == "class_fixed"
+        chat.set_model("large")
+        assert chat.session.models.alias == "large"
+    with room().chat("ada") as chat:  # in another kernel
+        assert chat.session.models.alias == "large"
+    alone = ClassRoom("c", store=tmp_path / "other.db")
+    with alone.chat("ada") as chat, pytest.raises(SessionError, match="the one that is used"):
+        chat.set_model("openai:gpt-5")
 
 
 def test_a_log_has_a_row_for_each_student_and_an_explorer_of_it(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent_widget.core.errors import InvalidOptions
 from agent_widget.core.reducer import session_reducer
 from agent_widget.core.wire import state_from_wire, state_to_wire
 from agent_widget.teaching import grade
@@ -55,3 +56,6 @@ def test_a_reducer_with_mistakes_is_told_which_rule_and_what_is_wrong() -> None:
     assert (sends.passed, sends.total) == (6, 7)
     with pytest.raises(ValueError, match="There is send, message-start"):
         grade(first_try, topic="sends")
+    for wrong in (None, lambda state: state):
+        with pytest.raises(InvalidOptions, match=r"a reducer.*reducer\(state, action\)"):
+            grade(wrong)  # type: ignore[arg-type]

@@ -114,6 +114,16 @@ def test_an_executor_that_is_gone_gives_failed_results_not_missing_ones(scenario
     assert "lost by the executor" in done.failed[0].problems[0]
 
 
+def test_what_would_test_nothing_is_refused(scenarios: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidOptions, match=r"no scenarios at .*empty"):
+        run_scenarios(tmp_path / "empty")
+    with pytest.raises(InvalidOptions, match=r"no models in models=\[\]"):
+        run_scenarios(scenarios, [])
+    with pytest.raises(InvalidOptions, match="executor=3 cannot be given work"):
+        run_scenarios(scenarios, executor=3)  # type: ignore[arg-type]
+
+
 # --- tools -------------------------------------------------------------------------------------
 
 
@@ -176,6 +186,29 @@ def test_any_executor_runs_the_body_of_a_tool(kind: str) -> None:
             assert session.ask("go").ok
             assert session.calls[0].state == "done", session.transcript()
             assert "\n    3\n" in session.transcript()
+
+
+@pytest.mark.parametrize("is_own_thread", [True, False])
+def test_what_tells_a_body_to_end_is_true_then_and_false_before(is_own_thread: bool) -> None:
+    begun, over = threading.Event(), threading.Event()
+
+    with ThreadPoolExecutor(1) as pool:
+
+        @tool(read_only=True, executor=None if is_own_thread else pool)
+        def work(context: ToolContext) -> str:
+            """Work."""
+            while not context.cancelled:
+                begun.set()
+                context.cancelled.wait(0.05)
+            over.set()
+            return "ended early"
+
+        with AgentSession(ScriptedModel([[call("work")]]), tools=[work]) as session:
+            run = session.send("go")
+            assert begun.wait(60)
+            session.stop()
+            assert run.result(60).reason == "interrupted"
+            assert over.wait(60)
 
 
 def test_what_a_body_on_an_executor_raises_and_reports_is_in_its_card() -> None:

@@ -72,6 +72,46 @@ def test_reaches_nobody(no_network):
     with socket.create_server(("127.0.0.1", 0)) as server:
         socket.create_connection(server.getsockname()).close()
 
+def test_sends_no_packet(no_network):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
+        with pytest.raises(AssertionError, match="192.0.2.1"):
+            own.sendto(b"x", ("192.0.2.1", 53))
+        own.sendto(b"x", ("127.0.0.1", 9))
+    with pytest.raises(AssertionError, match="example.com"):
+        socket.gethostbyname("example.com")
+
+def test_any_order(agent_session):
+    names = ("x", "y", "z")
+    chat = agent_session([[call("look", {"name": n}) for n in names], [text("ok")]], tools=[look])
+    chat.ask("go")
+    assert_tools_called(
+        chat, "look", ("look", {"name": "z"}), ("look", {"name": "x"}), in_any_order=True
+    )
+
+def test_says_what_failed(agent_session):
+    chat = agent_session([[text("It is an x.")]])
+    chat.ask("what is it?")
+    assert chat.ask("and now?").reason == "error"
+    assert_final_text(chat, "It is an x.")
+
+def test_misuse(agent_session):
+    chat = asked(agent_session)
+    for misuse in (
+        lambda: assert_final_text(chat),
+        lambda: assert_tools_called(chat, ("look",)),
+        lambda: assert_asked(object(), "look"),
+    ):
+        with pytest.raises(TypeError):
+            misuse()
+
+class TestOne:
+    def test_kept(self, agent_session, agent_transcript):
+        agent_transcript(asked(agent_session))
+
+class TestTwo(TestOne):
+    def test_kept(self, agent_session, agent_transcript):
+        agent_transcript(asked(agent_session, False))
+
 def test_unused(agent_replay):
     chat = agent_replay("hi.jsonl")
     assert chat.ask("hi").text == "Hello."
@@ -121,7 +161,7 @@ def folder(pytester: pytest.Pytester) -> Path:
 def test_assertions_say_what_happened_instead(folder: Path, pytester: pytest.Pytester) -> None:
     done = pytester.runpytest_inprocess(*OPTIONS, "-q")
     # test_live has no recording, test_unused fails at its end; test_changed is told once.
-    done.assert_outcomes(passed=3, failed=7, errors=1)
+    done.assert_outcomes(passed=6, failed=10, errors=1)
     assert done.stdout.str().count("'hi' → 'good morning'") == 1
     done.stdout.fnmatch_lines_random(
         [
@@ -129,6 +169,7 @@ def test_assertions_say_what_happened_instead(folder: Path, pytester: pytest.Pyt
             "*call 1 of look.name: 'y' → 'x'*",
             "*asked about: look; expected: nothing*",
             "*'It is a y.' → 'It is an x.'*",
+            "*'It is an x.' → ''. The run failed: ScriptedModel has no step*",
             "*+ *→ cancelled*",
             "*hi.jsonl:5: request with 1 messages. message 1: *bye*",
             "*message 1.user: 'hi' → 'good morning'*",
@@ -145,6 +186,12 @@ def test_a_run_can_record_and_write_transcripts_anew(
 ) -> None:
     chosen = ["-k", "live or transcript", "-q"]
     assert pytester.runpytest_inprocess(*OPTIONS, "--agent-record=all", *chosen).ret == 0
+    kept = [f"transcripts/test_it.{name}.test_kept.txt" for name in ("TestOne", "TestTwo")]
+    assert (
+        pytester.runpytest_inprocess(*OPTIONS, "-k", "test_kept", "-q").ret == 1
+    )  # the first time
+    assert pytester.runpytest_inprocess(*OPTIONS, "-k", "test_kept", "-q").ret == 0
+    assert ["cancelled" in (folder / each).read_text("utf-8") for each in kept] == [False, True]
     assert "Now." in (folder / "live.jsonl").read_text("utf-8")
     assert "cancelled" in (folder / "transcripts/kept.txt").read_text("utf-8")
     assert pytester.runpytest_inprocess(*OPTIONS, *chosen).ret == 0

@@ -346,6 +346,21 @@ def test_what_is_no_recording_is_refused_by_its_line(
         replay(file)
 
 
+def test_a_place_that_cannot_be_written_is_refused_and_a_full_one_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for place in (tmp_path, tmp_path / "file" / "a.jsonl"):
+        with pytest.raises(InvalidOptions, match="cannot be written there"):
+            Recording(place, "all")
+    folder = tmp_path / "gone"
+    tape = Recording(folder / "a.jsonl")
+    folder.touch()  # another program took the place
+    with AgentSession(ScriptedModel([[text("Hello.")]]), record=tape) as chat:
+        error = chat.ask("hi").error
+        assert error is not None
+        assert error.code == "recording_failed"
+        assert str(folder / "a.jsonl") in error.message
+
+
 def test_a_key_is_masked_that_arrives_in_pieces_and_one_that_is_fetched(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     pieces = [text("It is " + KEY[:7]), text(KEY[7:] + ", "), text("keep it.")]

@@ -119,6 +119,10 @@ def test_the_command_says_what_does_not_hold(
     assert (suite.get("tests"), suite.get("failures")) == ("4", "1")
     [failure] = suite.findall("testcase/failure")
     assert "expected max_steps" in (failure.text or "")
+    for nowhere in (folder / "no" / "out.xml", folder):  # said before a model is asked
+        assert main(["test", str(folder), "--junit", str(nowhere)]) == 2
+        told = capsys.readouterr()
+        assert (told.out, str(nowhere) in told.err) == ("", True)
 
 
 def test_the_command_is_there_by_name_and_runs_in_processes(folder: Path) -> None:

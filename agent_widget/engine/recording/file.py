@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from ...core.errors import InvalidOptions
+from ...core.errors import InvalidOptions, SessionError
 
 VERSION: Final = 1
 HEADER: Final = "agent_widget_recording"
@@ -77,7 +78,11 @@ def is_checked(item: Item) -> bool:
 
 
 class RecordingFile:
-    """The items of a recording, in order. Raises InvalidOptions for what cannot be read."""
+    """The items of a recording, in order.
+
+    Raises InvalidOptions for what cannot be read, SessionError ``recording_failed`` for what
+    cannot be written.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -104,9 +109,12 @@ class RecordingFile:
                 self._encoder.lines(known)
         self.items.append(item)
         lines = self._encoder.lines(item)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a" if self._is_begun else "w", encoding="utf-8", newline="\n") as out:
-            out.writelines(map(_text, lines if self._is_begun else [{HEADER: VERSION}, *lines]))
+        written = map(_text, lines if self._is_begun else [{HEADER: VERSION}, *lines])
+        with self._writing():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            mode = "a" if self._is_begun else "w"
+            with self.path.open(mode, encoding="utf-8", newline="\n") as out:
+                out.writelines(written)
         self._is_begun = True
 
     def rewrite(self) -> None:
@@ -115,8 +123,25 @@ class RecordingFile:
         lines = [line for item in self.items for line in encoder.lines(item)]
         part = self.path.with_name(f"{self.path.name}.part")
         text = "".join(map(_text, [{HEADER: VERSION}, *lines]))
-        part.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(part, self.path)  # noqa: PTH105  # Path.replace says no more
+        with self._writing():
+            part.write_text(text, encoding="utf-8", newline="\n")
+            os.replace(part, self.path)  # noqa: PTH105  # Path.replace says no more
+
+    def require_place(self) -> None:
+        """Refuse a path that no file can be made at. Raises InvalidOptions."""
+        above = next((each for each in self.path.parents if each.exists()), self.path.parent)
+        if self.path.is_dir() or not above.is_dir() or not os.access(above, os.W_OK):
+            message = f"The recording {self.path} cannot be written there."
+            raise InvalidOptions(message, advice="Name a file in a folder of yours.")
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            message = f"The recording {self.path} cannot be written: {error.strerror or error}."
+            advice = "Make room for it there, or record to another file."
+            raise SessionError("recording_failed", message, advice=advice) from error
 
 
 def _text(wire: Wire) -> str:

@@ -104,6 +104,8 @@ class Recording:
         self.plays = is_there and chosen != "all"
         self.records = chosen in ("new", "all") or not is_there
         self._file = RecordingFile.read(self.path) if self.plays else RecordingFile(self.path)
+        if self.records:
+            self._file.require_place()
         self._left = [item for item in self._file.items if is_checked(item)]
         facts = [item for item in self._file.items if isinstance(item, Fact)]
         self._late = [fact for fact in facts if fact.kind == "late"]

@@ -122,6 +122,8 @@ def tools_of(
             if length > MAX_TOOL_BYTES:
                 text = f"its definition has {length:,} bytes, and {MAX_TOOL_BYTES:,} may be sent"
                 raise UnfitSchema(text)
+            if getattr(definition.execution, "task_support", None) == "required":
+                raise UnfitSchema("it only runs as a task, and tasks are not asked for here")
             if len(tools) >= config.max_tools:
                 raise UnfitSchema(f"a server may have {config.max_tools} tools (max_tools)")
             if size + length > config.max_schema_bytes:

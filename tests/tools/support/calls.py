@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from agent_widget.tools.base import MainThread, Tool, ToolContext, ToolOutput
+from agent_widget.tools.base import MainThread, StopSign, Tool, ToolContext, ToolOutput
 
 T = TypeVar("T")
 
@@ -44,7 +43,7 @@ class Call:
             progress=self.progress.append,
             output=self.live.append,
             main=main or ThisThread(),
-            cancelled=threading.Event(),
+            cancelled=StopSign(),
         )
 
     async def run(self, **args: Any) -> ToolOutput:
