@@ -87,8 +87,14 @@ def _bad_system(what: str) -> InvalidOptions:
     return InvalidOptions(f"The function that was given as system= {what}.", advice=advice)
 
 
-def _checked(application: ApplicationPrompt | None) -> ApplicationPrompt | None:
-    if application is not None and application.policy not in ("fallback", "prepend"):
+def _checked(application: object) -> ApplicationPrompt | None:
+    if application is None:
+        return None
+    if not isinstance(application, ApplicationPrompt) or not isinstance(application.text, str):
+        message = f"application_prompt is {application!r}, which is no ApplicationPrompt of a text."
+        advice = 'Use ApplicationPrompt("…"), or None.'
+        raise InvalidOptions(message, advice=advice)
+    if application.policy not in ("fallback", "prepend"):
         advice = "Use 'fallback' or 'prepend'."
         message = f"application_prompt has the policy {application.policy!r}."
         raise InvalidOptions(message, advice=advice)

@@ -52,10 +52,19 @@ async def test_a_text_made_from_tool_names_is_made_for_each_set() -> None:
     assert [request.system for request in model.requests] == ["tools: look", "tools: "]
 
 
-def test_an_unknown_policy_is_refused_where_it_is_used() -> None:
-    prompt = SystemPrompt("own", application=lambda: ApplicationPrompt("a", "first"))  # type: ignore[arg-type]
-    with pytest.raises(InvalidOptions, match="'first'"):
-        prompt.for_run()
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (ApplicationPrompt("a", "first"), "'first'"),  # type: ignore[arg-type]
+        (ApplicationPrompt(5), "5"),  # type: ignore[arg-type]
+        ("a text", "'a text'"),
+    ],
+)
+def test_an_application_prompt_that_is_none_is_refused_where_it_is_used(
+    given: Any, named: str
+) -> None:
+    with pytest.raises(InvalidOptions, match=f"application_prompt .*{named}"):
+        SystemPrompt("own", application=lambda: given).for_run()
 
 
 @pytest.mark.parametrize(

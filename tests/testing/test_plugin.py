@@ -160,11 +160,11 @@ def folder(pytester: pytest.Pytester) -> Path:
 
 def test_assertions_say_what_happened_instead(folder: Path, pytester: pytest.Pytester) -> None:
     done = pytester.runpytest_inprocess(*OPTIONS, "-q")
-    # test_live has no recording, test_unused fails at its end; test_changed is told once.
+    # test_live has no recording, test_unused fails at its end; test_changed is report once.
     done.assert_outcomes(passed=6, failed=10, errors=1)
-    # The summary, which pytest does not shorten where CI is set, is a list of what was told.
-    told, _, _ = done.stdout.str().partition("short test summary info")
-    assert told.count("'hi' → 'good morning'") == 1
+    # The summary, which pytest does not shorten where CI is set, is a list of what was report.
+    report, _, _ = done.stdout.str().partition("short test summary info")
+    assert report.count("'hi' → 'good morning'") == 1
     done.stdout.fnmatch_lines_random(
         [
             "*tools called: look; expected: look, leap*",
