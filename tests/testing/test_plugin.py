@@ -160,9 +160,9 @@ def folder(pytester: pytest.Pytester) -> Path:
 
 def test_assertions_say_what_happened_instead(folder: Path, pytester: pytest.Pytester) -> None:
     done = pytester.runpytest_inprocess(*OPTIONS, "-q")
-    # test_live has no recording, test_unused fails at its end; test_changed is report once.
+    # test_live has no recording, test_unused fails at its end; test_changed is told once.
     done.assert_outcomes(passed=6, failed=10, errors=1)
-    # The summary, which pytest does not shorten where CI is set, is a list of what was report.
+    # The summary, which pytest does not shorten where CI is set, is a list of what was told.
     report, _, _ = done.stdout.str().partition("short test summary info")
     assert report.count("'hi' → 'good morning'") == 1
     done.stdout.fnmatch_lines_random(
