@@ -15,10 +15,11 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
+from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from ..core.bashevents import CommandResult, command_entry
-from ..core.errors import SessionError
+from ..core.errors import InvalidOptions, SessionError
 from ..core.events import BashCompleted, BashOutputDelta, BashStarted, notice
 from ..core.ids import IdSource
 from ..policy.deferral import Deferral
@@ -34,8 +35,10 @@ T = TypeVar("T")
 Entry = dict[str, Any]
 OnChunk = Callable[[str], object]
 
+IN_FLIGHT: Final = 64
+"""So many pieces of output may be on their way to the loop before reading waits for it."""
 DELIVERY_S: Final = 60.0
-"""Output waits so long until what came before was taken; then it is passed over."""
+"""Reading waits so long at most."""
 
 
 class CommandFailed(SessionError):
@@ -46,6 +49,14 @@ class CommandFailed(SessionError):
         message = f"{command!r} {'was stopped' if result.cancelled else how}."
         super().__init__("bash.execution", message, detail=asdict(result))
         self.result = result
+
+
+class _Call(Struct, frozen=True):
+    """A command under way; ``stop`` kills it."""
+
+    id: str
+    command: str
+    stop: threading.Event = field(default_factory=threading.Event)
 
 
 class _NotAtRest(Exception):  # not an error: what is recorded waits
@@ -78,7 +89,7 @@ class Commands:
         self._folder = folder
         self._deferral = Deferral[Entry]()
         self._recording = asyncio.Lock()
-        self._stops: dict[str, threading.Event] = {}
+        self._calls: dict[str, _Call] = {}
         self._tasks: set[asyncio.Task[CommandResult]] = set()
         runs.when_ended = self._run_ended
 
@@ -101,7 +112,7 @@ class Commands:
 
         ``on_chunk`` gets standard output and error as they come. With ``exclude_from_context`` no
         model reads it. Cancelling this kills the command. Raises CommandFailed for another exit
-        code than 0, a stop, and after ``timeout_s``; INVALID_INPUT, ``session_in_use`` and
+        code than 0, a stop, and after ``timeout_s``; InvalidOptions, ``session_in_use`` and
         ``session_closed``: then nothing ran; STORAGE_ERROR when it ran and could not be stored,
         with the result as ``detail``.
         """
@@ -109,16 +120,16 @@ class Commands:
         self.require_allowed()
         command_id = id or self._new_id("b")
         _require_runnable(command, timeout_s)
-        if command_id in self._stops:
-            raise SessionError("INVALID_INPUT", f"A command {command_id!r} is running already.")
-        stop = self._stops[command_id] = threading.Event()
+        if command_id in self._calls:
+            message = f"A command {command_id!r} is running already."
+            raise InvalidOptions(message, advice="Leave out the id, or take another one.")
+        call = self._calls[command_id] = _Call(command_id, command)
         limit_s = math.inf if timeout_s is None else timeout_s
-        work = self._run(command_id, command, on_chunk, limit_s, stop, exclude_from_context)
-        task = asyncio.ensure_future(work)
+        task = asyncio.ensure_future(self._run(call, on_chunk, limit_s, exclude_from_context))
         self._tasks.add(task)
 
         def ended(task: asyncio.Task[CommandResult]) -> None:
-            del self._stops[command_id]
+            del self._calls[command_id]
             self._tasks.discard(task)
             if not task.cancelled():
                 task.exception()  # whoever waited has it, or wants it no more
@@ -127,15 +138,15 @@ class Commands:
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            stop.set()
+            call.stop.set()
             await asyncio.wait({task})
             raise
 
     def abort(self, id: str | None = None) -> None:  # noqa: A002
         """Kill the command of that id, or all; harmless when it does not run."""
-        for command_id, stop in self._stops.items():
-            if id in (None, command_id):
-                stop.set()
+        for call in self._calls.values():
+            if id in (None, call.id):
+                call.stop.set()
 
     async def idle(self) -> None:
         """Return once no command runs."""
@@ -183,37 +194,26 @@ class Commands:
 
     async def _run(
         self,
-        command_id: str,
-        command: str,
+        call: _Call,
         on_chunk: OnChunk | None,
         timeout_s: float,
-        stop: threading.Event,
         exclude_from_context: bool,
     ) -> CommandResult:
-        loop, failures = asyncio.get_running_loop(), list[Exception]()
-        live = LiveOutput(
-            lambda text: self._writer.emit(BashOutputDelta(id=command_id, delta=text))
-        )
+        emit, failures = self._writer.emit, list[Exception]()
+        live = LiveOutput(lambda text: emit(BashOutputDelta(id=call.id, delta=text)))
 
-        def take(text: str, taken: threading.Event) -> None:
+        def take(text: str) -> None:
+            live.write(text)
             try:
-                live.write(text)
                 if on_chunk is not None and not failures:
                     on_chunk(text)
-            except Exception as failure:  # noqa: BLE001  # the caller's own: it is told below
+            except Exception as failure:  # noqa: BLE001  # the caller's own: it is raised below
                 failures.append(failure)
-                stop.set()
-            finally:
-                taken.set()
+                call.stop.set()
 
-        def on_text(text: str) -> None:
-            taken = threading.Event()
-            with contextlib.suppress(RuntimeError):  # the loop is gone
-                loop.call_soon_threadsafe(take, text, taken)
-                taken.wait(DELIVERY_S)
-
-        whole = command if self.prefix is None else f"{self.prefix}\n{command}"
-        self._writer.emit(BashStarted(id=command_id, command=command))
+        whole = call.command if self.prefix is None else f"{self.prefix}\n{call.command}"
+        on_text = _on_loop(take)
+        emit(BashStarted(id=call.id, command=call.command))
         try:
             result = await _on_thread(
                 lambda: run_command(
@@ -221,26 +221,25 @@ class Commands:
                     shell=self.shell,
                     folder=self._folder(),
                     timeout_s=timeout_s,
-                    cancelled=stop,
+                    cancelled=call.stop,
                     on_text=on_text,
                 )
             )
         except SessionError as refused:  # no such shell, no such folder
-            self._writer.emit(
-                BashCompleted(id=command_id, result=CommandResult(output=str(refused)))
-            )
+            emit(BashCompleted(id=call.id, result=CommandResult(output=refused.message)))
             raise
-        self._writer.emit(BashCompleted(id=command_id, result=result))
+        emit(BashCompleted(id=call.id, result=result))
         try:
-            await self._record(command, result, exclude_from_context)
+            await self._record(call.command, result, exclude_from_context)
         except SessionError as error:
+            said = asdict(result)
             raise SessionError(
-                error.code, error.message, advice=error.advice, detail=asdict(result)
+                error.code, error.message, advice=error.advice, detail=said
             ) from error
         if failures:
             raise failures[0]
         if not result.ok:
-            raise CommandFailed(command, result)
+            raise CommandFailed(call.command, result)
         return result
 
     async def _record(
@@ -280,24 +279,39 @@ class Commands:
             async with self._recording:
                 await self._deferral.flush(self._append)
         except SessionError as refused:
-            message = f"What a command printed waits, and is not stored: {refused.message}"
+            message = f"What a command printed is not stored yet: {refused.message}"
             self._writer.emit(notice("persistence", refused.code, message))
 
     def _require_writable(self) -> None:
         self._writer.require_open()
         reason = self._writer.recorder.read_only
         if reason is not None:
-            advice = "Take the session over, or fork it, to go on."
+            advice = "Take it over, or fork it, to go on."
             raise SessionError("session_in_use", reason, advice=advice)
 
 
 def _require_runnable(command: object, timeout_s: float | None) -> None:
-    if not isinstance(command, str) or not command.strip():
-        raise SessionError("INVALID_INPUT", f"{command!r} is no command.")
-    if "\0" in command:
-        raise SessionError("INVALID_INPUT", "The command holds a NUL character.")
+    if not isinstance(command, str) or not command.strip() or "\0" in command:
+        raise InvalidOptions(f"{command!r} is no command.", advice="Write it as at a prompt.")
     if timeout_s is not None and not timeout_s > 0:
-        raise SessionError("INVALID_INPUT", f"timeout_s={timeout_s!r} is no time.")
+        raise InvalidOptions(f"timeout_s={timeout_s!r}.", advice="Give more than 0 seconds.")
+
+
+def _on_loop(take: Callable[[str], None]) -> Callable[[str], None]:
+    """``take`` for another thread: it runs on this loop, and the thread waits where it lags."""
+    loop, room = asyncio.get_running_loop(), threading.Semaphore(IN_FLIGHT)
+
+    def pass_on(text: str) -> None:
+        room.acquire(timeout=DELIVERY_S)
+
+        def deliver() -> None:
+            room.release()
+            take(text)
+
+        with contextlib.suppress(RuntimeError):  # the loop is gone
+            loop.call_soon_threadsafe(deliver)
+
+    return pass_on
 
 
 async def _on_thread(work: Callable[[], T]) -> T:

@@ -143,7 +143,7 @@ class ClassRoom:
         )
 
     def _refuse_commands(self) -> NoReturn:
-        raise _fixed(f"The tools of class {self.name!r} are fixed, and bash is none of them.")
+        raise _fixed(f"The tools of class {self.name!r} are fixed.")
 
     def _load(self, session_id: str) -> Sequence[Record]:
         found: Sequence[Record] = self._run(lambda: self.store.load(session_id))

@@ -89,7 +89,7 @@ async def test_what_takes_too_long_is_killed_and_what_is_no_command_never_runs()
         assert (late.value.result.exit_code, late.value.result.cancelled) == (None, False)
         assert "Timed out" in late.value.result.output
         for wrong in ("  ", "a\0b"):
-            assert await code_of(commands.execute(wrong)) == "INVALID_INPUT"
+            assert await code_of(commands.execute(wrong)) == "invalid_options"
         assert commands_said(case) == [f"printf x; sleep {LONG_S}"]
 
 
