@@ -13,6 +13,7 @@ from agent_widget.core.errors import SessionError
 from agent_widget.core.events import BashCompleted, BashOutputDelta, BashStarted
 from agent_widget.core.journal import Journal
 from agent_widget.engine.commands import CommandFailed
+from agent_widget.policy.compaction import Compaction
 from agent_widget.store.memory import MemoryStore
 from agent_widget.store.owner import this_process
 from agent_widget.testing.doubles import Gate, ScriptedModel, text
@@ -29,7 +30,8 @@ LONG_S = 120
 
 def commands_said(case: Case) -> list[str]:
     """The commands in the conversation, by the second line of their fences."""
-    noted = [m for m in case.session.messages if m.id in case.session.view.notes]
+    notes = case.session.view.notes
+    noted = [m for m in case.session.messages if m.id in notes and notes[m.id].kind == "bash"]
     return [message.text.split("```bash\n")[1].split("\n")[0] for message in noted]
 
 
@@ -211,6 +213,21 @@ async def test_what_is_excluded_is_shown_and_neither_read_nor_summed_up() -> Non
             assert not any("hush" in said for said in request)
             assert any("loud" in said for said in request)
         assert case.session.view.unread == frozenset()
+
+
+async def test_a_summary_is_made_without_what_is_excluded_and_of_the_rest() -> None:
+    model = ScriptedModel([[text("a")], [text("b")], [text("Summed up.")]])
+    async with opened(model, compaction=Compaction(keep_tokens=1)) as case:
+        await case.session.commands.execute("echo hush", exclude_from_context=True)
+        await case.session.commands.execute("echo loud")
+        await case.send("one")
+        await case.send("two")
+        await case.session.compact()
+        [summing] = asked(model)[2:]
+        assert "loud" in "".join(summing)
+        assert not any("hush" in said for request in asked(model) for said in request)
+        assert commands_said(case)[:2] == ["echo hush", "echo loud"]
+        await stored_is_live(case)
 
 
 async def test_it_is_there_after_a_restart_on_its_branch_and_in_a_fork() -> None:
