@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         resumable,
         session_reducer,
     )
+    from .core.bashevents import CommandResult
+    from .engine.commands import CommandFailed
     from .engine.permissions import Judgement
     from .engine.recording import Recording, ReplayMismatch, replay
     from .engine.run import RunResult
@@ -54,6 +56,8 @@ _HOMES: Final = {
     "AnthropicMessages": ".providers.anthropic_messages",
     "ApplicationPrompt": ".policy.prompt",
     "Budget": ".policy.budget",
+    "CommandFailed": ".engine.commands",
+    "CommandResult": ".core.bashevents",
     "Compaction": ".policy.compaction",
     "ChatSession": ".surfaces.sdk",
     "Decision": ".policy.permission",
@@ -98,6 +102,8 @@ __all__ = [
     "ApplicationPrompt",
     "Budget",
     "ChatSession",
+    "CommandFailed",
+    "CommandResult",
     "Compaction",
     "Decision",
     "Handoff",

@@ -24,7 +24,7 @@ class EntryAppended(Event, frozen=True, kw_only=True):
     """Context that nobody typed entered the conversation, at its end.
 
     ``kind`` is ``branch_summary`` or the type that an extension gave it; the model reads it as a
-    user message, a person sees it if ``display``.
+    user message unless ``excluded``, a person sees it if ``display``.
     """
 
     type = "entry.appended"
@@ -32,6 +32,7 @@ class EntryAppended(Event, frozen=True, kw_only=True):
     kind: str
     text: str
     display: bool = True
+    excluded: bool | None = None
 
 
 class CompactionUsage(Struct, frozen=True):

@@ -20,6 +20,7 @@ CODES: Final[Mapping[str, str]] = {
     "STORAGE_ERROR": "The store did not take a record; nothing has changed.",
     "assembly_failed": "A model or an option could not be set up; nothing has changed.",
     "bad_request": "The model's server refused the request as wrong, or its answer was of no use.",
+    "bash.execution": "A person's command failed or was killed; its result is there.",
     "budget_exceeded": "The budget lets no further model call through; the session is open.",
     "cancelled": "A person ended the call.",
     "chat_disabled": "The model's server refuses this key or this service.",

@@ -13,6 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from .bashevents import BashCompleted, BashOutputDelta, BashStarted
 from .contextevents import (
     CompactionEnded,
     CompactionResult,
@@ -61,6 +62,9 @@ __all__ = [
     "AgentCompleted",
     "AgentProgress",
     "AgentSpawned",
+    "BashCompleted",
+    "BashOutputDelta",
+    "BashStarted",
     "BlockEnd",
     "BlockStart",
     "BlockType",

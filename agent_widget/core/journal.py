@@ -168,7 +168,7 @@ def message_ids_in(record: Record) -> tuple[str, ...]:
     """The ids of all messages that ``record`` puts into the session's own conversation."""
     if record.kind == "input_applied":
         return tuple(record.data["message_ids"])
-    if record.kind in ("custom_message", "branch_summary", "compaction"):
+    if record.kind in ("custom_message", "bash", "branch_summary", "compaction"):
         return (record.data["message_id"],)
     message = message_in(record)
     return (message["id"],) if message else ()

@@ -35,6 +35,7 @@ RecordKind = Literal[
     "agent_run",
     "custom",
     "custom_message",
+    "bash",
     "branch_summary",
     "compaction",
     "leaf",

@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from .bashevents import command_entry
 from .events import (
     AgentCompleted,
     AgentSpawned,
@@ -256,6 +257,10 @@ def _custom_message(data: Data) -> list[Event]:
     ]
 
 
+def _command(data: Data) -> list[Event]:
+    return [command_entry(data)]
+
+
 def _summary(data: Data) -> list[Event]:
     text, message_id = data["summary"], data["message_id"]
     return [EntryAppended(message_id=message_id, kind="branch_summary", text=text)]
@@ -298,6 +303,7 @@ _MAKERS: Final[Mapping[RecordKind, Callable[[Data], list[Event]]]] = {
     "run_ended": _ended,
     "custom": _custom,
     "custom_message": _custom_message,
+    "bash": _command,
     "branch_summary": _summary,
     "compaction": _compacted,
 }

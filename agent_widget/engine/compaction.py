@@ -37,7 +37,7 @@ from ..policy.compaction import (
     nothing_to_compact,
     tokens_of,
 )
-from ..view.context import PREAMBLE, context_start
+from ..view.context import PREAMBLE, context_start, readable
 from .hooks import Blocked, Hooks
 from .retry import Retries
 from .spending import CountedCall, Spending, usage_event
@@ -156,7 +156,7 @@ class Compactor:
         return Plan(
             (start or 0) + first,
             (start or 0) + cut,
-            messages[first:cut],
+            readable(view, messages[first:cut]),
             kept,
             earlier,
             _entry_with(journal, kept[0].id),

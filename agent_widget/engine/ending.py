@@ -6,13 +6,15 @@ Source: features C26 and C27.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Final, Literal
 
 from msgspec import Struct
 
+from .commands import Commands
 from .commits import HistoryCommits
 from .room import ByHand
-from .runs import Runs
+from .runs import NotRunning, Runs
 from .staff import Staff
 from .summaries import Summaries
 from .writer import Writer
@@ -47,7 +49,9 @@ class Ending:
         commits: HistoryCommits,
         summaries: Summaries,
         staff: Staff,
+        *,
         compaction: ByHand,
+        commands: Commands,
     ) -> None:
         self._writer = writer
         self._runs = runs
@@ -55,6 +59,7 @@ class Ending:
         self._summaries = summaries
         self._staff = staff
         self._compaction = compaction
+        self._commands = commands
         self._closing: asyncio.Task[None] | None = None
 
     async def close(self, timeout_s: float) -> Receipt:
@@ -71,23 +76,40 @@ class Ending:
         work = self._closing or asyncio.create_task(self._rest())
         await asyncio.wait({work}, timeout=timeout_s)
         pen = self._writer.recorder
-        unsaved, problem = pen.waiting_count, pen.read_only or pen.trouble
+        unsaved = pen.waiting_count + self._commands.pending_count
+        problem = pen.read_only or pen.trouble
         if work.done():
             work.result()
             return Receipt("failed" if unsaved else "completed", unsaved, problem=problem)
         if work is not self._closing:
             work.cancel()
-        is_running = self._runs.active is not None or self._commits.is_running
+        is_running = (
+            self._runs.active is not None or self._commits.is_running or self._commands.is_running
+        )
         return Receipt("timeout", unsaved, is_running, problem)
+
+    async def abort(self) -> None:
+        """End what is under way, the run as the last, and wait until nothing runs."""
+        self._staff.retries.abort_retry()
+        self._summaries.abort()
+        self._compaction.abort()
+        self._commands.abort()
+        if self._runs.active is not None:
+            with contextlib.suppress(NotRunning):  # it has just ended
+                await self._runs.stop(0.0)
+        await self._commands.idle()
+        await self._runs.wait_for_idle()
 
     async def _rest(self) -> None:
         await self._runs.wait_for_idle()
         await self._commits.drain()
+        await self._commands.settle()
         await self._writer.recorder.flush()
 
     async def _close(self) -> None:
         self._summaries.abort()
         await self._compaction.close()
+        self._commands.abort()
         await self._runs.close()
         await self._rest()
         self._writer.end()

@@ -166,6 +166,11 @@ class ByHand:
         """End the summary under way, also that of a run; False when there is none."""
         return self._compactor.abort()
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether no summary that a person asked for is under way."""
+        return self._is_at_rest.is_set()
+
     async def wait_for_rest(self) -> None:
         """Return once no summary that a person asked for is under way."""
         await self._is_at_rest.wait()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from itertools import takewhile
 from typing import Any, Final
 
@@ -112,6 +112,8 @@ class Runs:
         self.watching = Watching(surroundings.writer)
         self.call_ids: set[str] = set()
         self._tapes = ChatTapes(self._writer.bus.subscribe, surroundings.staff.crew.current.model)
+        self.when_ended: Callable[[], Awaitable[None]] = lambda: asyncio.sleep(0)
+        """Awaited behind the end of each run, before another may begin."""
         self._is_idle = asyncio.Event()
         self._is_idle.set()
 
@@ -453,6 +455,7 @@ class Runs:
         if run.deadline is not None:
             run.deadline.cancel()
         run.carries_over = reason in NATURAL_ENDS and not self._writer.is_closing
+        await self.when_ended()
         self.active = None
         if not run.future.done():
             run.future.set_result(self._result(run, reason))

@@ -45,6 +45,7 @@ from ..view.model import SessionView
 from .accessors import Accessors
 from .approvals import Approvals, AskUser, Attendant, decision_in_words
 from .bus import HOOK_TIMEOUT_S, EventStream, Hook, Listener
+from .commands import Commands
 from .commits import HistoryCommits, OnHistoryCommit
 from .compaction import Compactor
 from .context import Context, appended
@@ -170,6 +171,8 @@ class Session(Accessors):
         summaries = Summaries(self._writer, self.inputs, self.spending, lambda: self.model, retry)
         parts = self.runs, self.inputs, lambda: self.model, self._sending
         self.compaction = ByHand(compactor, *parts)
+        rest = self.runs, self.compaction
+        self.commands = Commands(self._writer, *rest, new_id, lambda: self.cwd)
         self.context = Context(self._writer, self.inputs, self.runs, new_id)
         self.tree = SessionTree(self._writer, self.runs, summaries, new_id, self._hooks)
         resumption = Resumption(
@@ -178,9 +181,8 @@ class Session(Accessors):
         self._opening = Opening(
             resumption, permissions, self._hooks, warnings=warnings, when_lost=self._lost
         )
-        self._ending = Ending(
-            self._writer, self.runs, self._commits, summaries, self._staff, self.compaction
-        )
+        ends = self._writer, self.runs, self._commits, summaries, self._staff
+        self._ending = Ending(*ends, compaction=self.compaction, commands=self.commands)
         self._new_id = new_id
 
     # --- what is, readable from any thread ---------------------------------------------------
@@ -389,9 +391,9 @@ class Session(Accessors):
                 await self.runs.stop(0.0)
 
     async def abort(self) -> None:
-        """Stop without grace and wait until nothing runs."""
-        await self.interrupt()
-        await self.wait_for_idle()
+        """End a summary, commands of the person and the run, and wait until nothing runs."""
+        self._require_open()
+        await self._ending.abort()
 
     async def compact(self, instructions: str | None = None) -> CompactionResult:
         """Stop what runs and put a summary in the place of the earlier part of the conversation.

@@ -30,6 +30,7 @@ from ..core.messages import Conversation, Prompt, images_in
 from ..core.records import Record, RecordKind
 from ..core.replay import events_of
 from ..store.owner import this_process
+from ..view.context import in_context
 from ..view.history import view_of
 from ..view.model import Branch, SessionView
 from ..view.project import project
@@ -310,6 +311,7 @@ class SessionTree:
             steered=path.steered,
             branches=path.branches,
             notes=path.notes,
+            unread=path.unread,
             usage=self._writer.view.usage.with_context_of(path.usage),
         )
 
@@ -338,7 +340,7 @@ def _abandoned(journal: Journal, entries: tuple[str, ...]) -> Conversation:
         if record.id in gone:
             for event in events_of(record):
                 view = project(view, event)
-    return view.chat.messages
+    return in_context(view)
 
 
 def _until(path: list[Record], message_id: str) -> list[Record]:

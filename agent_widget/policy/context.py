@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from msgspec import Struct, convert
 
+from ..core.bashevents import command_text
 from ..core.records import Record
 from ..core.usage import Usage, estimated_tokens
 
@@ -82,6 +83,9 @@ def _entries_of(record: Record) -> list[ContextEntry]:
         return [ContextEntry(role="user", chars=len(row["text"])) for row in data["messages"]]
     if record.kind == "custom_message":
         return [ContextEntry(role="user", chars=len(data["content"]))]
+    if record.kind == "bash":
+        is_read = not data["exclude_from_context"]
+        return [ContextEntry(role="user", chars=len(command_text(data)))] if is_read else []
     if record.kind == "branch_summary":
         return [ContextEntry(role="user", chars=len(data["summary"]))]
     if record.kind == "compaction":

@@ -164,22 +164,24 @@ class Driver:
 
     def compact(self, instructions: str | None) -> CompactionResult:
         """Summarise the conversation and wait for that; an interrupt ends it."""
-        if self.engine.is_current:
-            raise _wrong_thread()
-        future = self.engine.submit(lambda: self.session.compact(instructions))
-        return wait_blocking(future, main=self.main, on_interrupt=self._interrupted, tap=self.tap)
+        return self.interruptible(lambda: self.session.compact(instructions), self._interrupted)
 
     def navigate(self, target: str, *, label: str | None, summarize: bool) -> Navigated:
         """Go to another place of the tree and wait for that; an interrupt ends the summary."""
+        tree = self.session.tree
+        return self.interruptible(
+            lambda: tree.navigate(target, label=label, summarize=summarize),
+            lambda: self.engine.call_soon(tree.abort_summary),
+        )
+
+    def interruptible(
+        self, work: Callable[[], Coroutine[Any, Any, T]], on_interrupt: Callable[[], None]
+    ) -> T:
+        """Run ``work()`` on the engine's loop and wait for it; an interrupt calls the other."""
         if self.engine.is_current:
             raise _wrong_thread()
-        tree = self.session.tree
-        future = self.engine.submit(lambda: tree.navigate(target, label=label, summarize=summarize))
-
-        def abort() -> None:
-            self.engine.call_soon(tree.abort_summary)
-
-        return wait_blocking(future, main=self.main, on_interrupt=abort, tap=self.tap)
+        future = self.engine.submit(work)
+        return wait_blocking(future, main=self.main, on_interrupt=on_interrupt, tap=self.tap)
 
     def stop(self) -> None:
         with contextlib.suppress(SessionError):  # nothing runs: fine

@@ -44,6 +44,7 @@ from ..view.locale.words import locale_of
 from .assembly import Assembly, ChatOptions
 from .branches import Branches
 from .chat import Chat
+from .commands import ShellCommands
 from .defaults import HELPER
 from .embedding import EmbeddableWidget, front_end
 from .fallback import view_as_html, view_as_markdown, view_as_text
@@ -413,6 +414,11 @@ class AgentWidget(EmbeddableWidget):
     def tree(self) -> Branches:
         """All that was said, on every branch: printed, a tree; checkpoints, labels, navigation."""
         return Branches(self._driver)
+
+    @property
+    def commands(self) -> ShellCommands:
+        """Shell commands of your own that are part of the conversation."""
+        return ShellCommands(self._driver)
 
     @property
     def state(self) -> SessionState:

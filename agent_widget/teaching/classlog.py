@@ -117,7 +117,8 @@ async def _row(store: SessionStore, session_id: str, student: str) -> ClassRow:
     journal = Journal.of(records)
     view = view_of(journal, journal.leaf)
     calls: Any = [call for message in view.chat.messages for call in message.tool_calls]
-    turns = sum(message.role == "user" for message in view.chat.messages)
+    said = (each for each in view.chat.messages if each.id not in view.notes)
+    turns = sum(message.role == "user" for message in said)
     usage = view.usage
     return ClassRow(
         student,

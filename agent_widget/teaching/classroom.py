@@ -102,6 +102,8 @@ class ClassRoom:
         }
         chat = ClassChat(name, store=self.store, session_id=session_id, **options)
         chat.class_name = self.name
+        if "bash" not in chat.session.tools.names:
+            chat.session.commands.require_allowed = self._refuse_commands
         spending = chat.session.spending
         spending.advice = f"Ask the teacher of class {self.name!r} for more."
         for call in _calls_in(records):
@@ -139,6 +141,9 @@ class ClassRoom:
             f"The models of class {self.name!r} are fixed, and {wanted!r} is none of them.",
             f"There is {names}.",
         )
+
+    def _refuse_commands(self) -> NoReturn:
+        raise _fixed(f"The tools of class {self.name!r} are fixed.")
 
     def _load(self, session_id: str) -> Sequence[Record]:
         found: Sequence[Record] = self._run(lambda: self.store.load(session_id))

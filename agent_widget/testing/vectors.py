@@ -21,7 +21,7 @@ from ..core.reducer import session_reducer
 from ..core.resumable import resumable
 from ..core.wire import messages_from_wire, messages_to_wire, state_from_wire, state_to_wire
 from ..tools.registry import active_names, refreshed_names
-from . import budget_suites, event_suites, input_suites, model_suites, tree_suites
+from . import bash_suites, budget_suites, event_suites, input_suites, model_suites, tree_suites
 from .matching import differences
 
 Vector = Mapping[str, Any]
@@ -82,6 +82,7 @@ def comparing(result: Callable[[Any, Any], object]) -> Callable[[Vector], list[s
 
 
 RESULTS: Final = {
+    **bash_suites.RESULTS,
     **budget_suites.RESULTS,
     **event_suites.RESULTS,
     **input_suites.RESULTS,

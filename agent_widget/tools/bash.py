@@ -45,7 +45,7 @@ def bash_tool(
     Raises InvalidOptions when ``root`` is not a folder or the shell is not installed.
     """
     workspace = Workspace(root)
-    program = _program(shell)
+    program = shell_program(shell)
     added = dict(env or {})
     language = "shell" if shell == "posix" else "PowerShell"
     description = _DESCRIPTION.format(language=language)
@@ -66,7 +66,7 @@ def bash_tool(
         capture = current_capture()
         assert capture is not None
         ended = run_in_group(
-            _arguments(program, shell, command),
+            shell_arguments(program, shell, command),
             folder=str(workspace.root),
             environment=command_environment(os.environ, added),
             timeout_s=timeout_s,
@@ -78,7 +78,8 @@ def bash_tool(
     return bash
 
 
-def _program(shell: Shell) -> str:
+def shell_program(shell: Shell) -> str:
+    """The program of that shell. Raises InvalidOptions when there is none."""
     if shell not in get_args(Shell):
         raise InvalidOptions(f"shell={shell!r}.", advice="Use 'posix' or 'powershell'.")
     names = ("bash", "sh") if shell == "posix" else ("pwsh", "powershell")
@@ -91,7 +92,7 @@ def _program(shell: Shell) -> str:
     return found
 
 
-def _arguments(program: str, shell: Shell, command: str) -> list[str]:
+def shell_arguments(program: str, shell: Shell, command: str) -> list[str]:
     """The command line that runs exactly ``command``, whatever it begins with or quotes."""
     if shell == "powershell":
         code = base64.b64encode(command.encode("utf-16-le")).decode("ascii")
@@ -117,14 +118,21 @@ def _output(ended: Ended, timeout_s: float, *, is_silent: bool) -> ToolOutput:
 
 
 def _notes(ended: Ended, timeout_s: float) -> Iterator[str]:
+    yield from notes_on_end(ended, timeout_s)
+    if ended.reason == "exited" and ended.code is not None and ended.code > 0:
+        yield f"exit code {ended.code}"
+
+
+def notes_on_end(ended: Ended, timeout_s: float) -> Iterator[str]:
+    """What a reader has to know of how a command ended, but for its exit code."""
     if ended.left_running:
         yield "[The command left processes running; they were killed.]"
     if ended.reason == "timeout":
         yield f"[Timed out after {timeout_s:g} s: the command and all it started were killed.]"
     elif ended.reason == "stopped":
         yield "[Stopped: the command and all it started were killed.]"
-    elif ended.code:
-        yield f"exit code {ended.code}" if ended.code > 0 else _signal_text(-ended.code)
+    elif ended.code is not None and ended.code < 0:
+        yield _signal_text(-ended.code)
 
 
 def _signal_text(number: int) -> str:

@@ -102,6 +102,12 @@ class OutputFile:
                 self._file.close()
         self._file, self._is_full = None, True
 
+    def keep(self) -> None:
+        """Close it, with a file however short it is."""
+        if self._waiting and not self._is_full:
+            self._flush()
+        self.close()
+
     def discard(self) -> None:
         """Close and remove it: nothing of the output is missing where it is shown."""
         self.close()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec.structs import replace
 
 from ..core.events import SessionCompacted
-from ..core.messages import Conversation, user_message
+from ..core.messages import Conversation, Message, user_message
 from ..core.state import SessionState
 from .model import NoteView, SessionView
 
@@ -29,9 +30,19 @@ def context_start(view: SessionView) -> int | None:
 
 
 def in_context(view: SessionView) -> Conversation:
-    """The messages that the model reads: the newest summary and what is after it, or all."""
+    """The messages that the model reads: the newest summary and what is after it, or all.
+
+    Without those that no model shall read.
+    """
     start, messages = context_start(view), view.chat.messages
-    return Conversation.of(messages[start:]) if start else messages
+    if not start and not view.unread:
+        return messages
+    return Conversation.of(readable(view, messages[start or 0 :]))
+
+
+def readable(view: SessionView, messages: Iterable[Message]) -> tuple[Message, ...]:
+    """``messages`` without those of the view that no model reads."""
+    return tuple(message for message in messages if message.id not in view.unread)
 
 
 def with_compaction(view: SessionView, event: SessionCompacted) -> SessionView:

@@ -9,6 +9,7 @@ from typing import Final, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ..core.bashevents import BASH
 from ..core.events import CallStop, QueuedCall, QueuedInput, Todo, WhileRunning
 from ..core.mcpevents import McpCommand
 from ..core.messages import Json, TextPart
@@ -294,7 +295,8 @@ class SessionView(Struct, frozen=True):
     says that the budget let no further call through; ``locale`` is the language in which it is
     shown, once one was chosen; the view itself is English. ``servers`` maps names of MCP servers.
     With ``is_compacting_at_rest`` the phase ``compacting`` is no part of a run: a person asked.
-    ``usage`` adds up the session, ``run_usage`` the run under way, or the last one.
+    ``usage`` adds up the session, ``run_usage`` the run under way, or the last one. ``unread``
+    holds ids of messages that no model reads, ``commands`` those of a person's commands that run.
     """
 
     session_id: str = ""
@@ -329,6 +331,13 @@ class SessionView(Struct, frozen=True):
     servers: Mapping[str, ServerView] = field(default_factory=dict)
     is_compacting_at_rest: bool = False
     run_usage: UsageView = UsageView()
+    unread: frozenset[str] = frozenset()
+    commands: frozenset[str] = frozenset()
+
+    @property
+    def bash_running(self) -> bool:
+        """A command of the person runs; a run may be under way or not."""
+        return bool(self.commands)
 
     @property
     def connection(self) -> Literal["none", "open", "retrying", "closed"]:
@@ -368,6 +377,10 @@ class SessionView(Struct, frozen=True):
         """What a branch leaves behind is being summed up."""
         return self.phase == "summarizing"
 
+    def _is_command(self, message_id: str) -> bool:
+        note = self.notes.get(message_id)
+        return note is not None and note.kind == BASH
+
     @property
     def can_stop(self) -> bool:
         return (self.is_busy or self.is_compacting_at_rest) and not self.stopping
@@ -386,5 +399,7 @@ class SessionView(Struct, frozen=True):
             return False
         if self.chat.status == "error":
             return True
-        last = self.chat.messages[-1]
+        said = (m for m in reversed(self.chat.messages) if not self._is_command(m.id))
+        if (last := next(said, None)) is None:
+            return False
         return last.role == "user" or last.id in self.marks

@@ -6,6 +6,7 @@ from typing import Final
 
 from ..core.events import (
     AgentSpawned,
+    BashOutputDelta,
     BlockEnd,
     BlockStart,
     Event,
@@ -21,7 +22,8 @@ from ..core.events import (
     ToolProposed,
 )
 from .locale.words import ENGLISH, Said, locale_of, said, words_of
-from .sentences import MAX_CHARS, OF_AGENTS, OF_CALLS, SENTENCES, quoted
+from .quoting import MAX_CHARS, quoted
+from .sentences import OF_AGENTS, OF_CALLS, SENTENCES
 
 SILENT: Final[frozenset[type[Event]]] = frozenset(
     {
@@ -30,6 +32,7 @@ SILENT: Final[frozenset[type[Event]]] = frozenset(
         MsgThinkingDelta,
         ToolDrafted,  # the proposal says it
         ToolOutputDelta,
+        BashOutputDelta,
         InteractionChanged,  # follows from what starts and ends runs
         QueueUpdated,  # the messages that wait were said one by one
         RunSettled,

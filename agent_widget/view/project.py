@@ -9,6 +9,9 @@ from msgspec.structs import replace
 
 from ..core.errors import SessionError
 from ..core.events import (
+    BashCompleted,
+    BashOutputDelta,
+    BashStarted,
     BlockStart,
     CompactionEnded,
     CompactionStarted,
@@ -92,6 +95,7 @@ MARKED_ENDS: Final[Mapping[str, Mark]] = {
 
 UNSHOWN: Final[frozenset[type[Event]]] = frozenset(
     {
+        BashOutputDelta,  # the code that runs a command shows what it prints
         HookTriggered,  # hooks are for logs; what one blocks is told by its call
         HookCompleted,
         HookBlocked,
@@ -156,6 +160,8 @@ def _with_chat(view: SessionView, chat: SessionState) -> SessionView:
         view.servers,
         view.is_compacting_at_rest,
         view.run_usage,
+        view.unread,
+        view.commands,
     )
 
 
@@ -184,6 +190,7 @@ def _reset(view: SessionView, _event: SessionReset) -> SessionView:
         steered=frozenset(),
         branches={},
         notes={},
+        unread=frozenset(),
         agents={},
         blocks={},
         usage=view.usage.in_context(None),
@@ -294,7 +301,8 @@ def _noted(view: SessionView, event: EntryAppended) -> SessionView:
     chat = SessionState.of(conversation, view.chat.status, view.chat.error)
     note = NoteView(event.kind, event.display)
     view = _with_waiting(view, _without(view, (event.message_id,)))
-    return replace(view, chat=chat, notes={**view.notes, event.message_id: note})
+    unread = view.unread | {event.message_id} if event.excluded else view.unread
+    return replace(view, chat=chat, notes={**view.notes, event.message_id: note}, unread=unread)
 
 
 def _place_after(conversation: Conversation, message_id: str | None) -> int:
@@ -412,6 +420,14 @@ def _compaction_ended(view: SessionView, event: CompactionEnded) -> SessionView:
 # --- messages ---------------------------------------------------------------------------------
 
 
+def _command_started(view: SessionView, event: BashStarted) -> SessionView:
+    return replace(view, commands=view.commands | {event.id})
+
+
+def _command_ended(view: SessionView, event: BashCompleted) -> SessionView:
+    return replace(view, commands=view.commands - {event.id})
+
+
 def _block_start(view: SessionView, event: BlockStart) -> SessionView:
     view = with_block(view, event)
     return view if event.agent_id else in_phase(view, "streaming")
@@ -446,6 +462,8 @@ _SHOWN: Final[dict[type[Event], Callable[[SessionView, Any], SessionView]]] = {
     CompactionStarted: _compaction_started,
     CompactionEnded: _compaction_ended,
     SessionCompacted: with_compaction,
+    BashStarted: _command_started,
+    BashCompleted: _command_ended,
     BlockStart: _block_start,
     MsgRetracted: without_block,
     **CALL_ROWS,

@@ -69,18 +69,9 @@ from ..core.events import (
 )
 from ..core.messages import Json
 from ..core.toolevents import ToolEndedLate
+from .bashsentences import BASH_SENTENCES
 from .locale.words import Said, said
-
-MAX_CHARS: Final = 200
-"""Bound of each text that a sentence quotes."""
-
-
-def quoted(text: str) -> str:
-    """``text`` on one line, printable, at most ``MAX_CHARS`` long."""
-    line = " ".join(text[: 4 * MAX_CHARS].split())
-    if len(line) > MAX_CHARS:
-        line = line[: MAX_CHARS - 1].rstrip() + "…"
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in line)
+from .quoting import quoted
 
 
 def _because(reason: str | None) -> Said | str:
@@ -454,6 +445,7 @@ SENTENCES: Final[Mapping[type[Event], Callable[[Any], Said | str]]] = {
     InputApplied: _applied,
     InputWithdrawn: _withdrawn,
     EntryAppended: _entry,
+    **BASH_SENTENCES,
     HistoryLoaded: _history,
     InputPolicyChanged: _policy,
     TurnStarted: _started,

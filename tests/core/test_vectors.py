@@ -63,6 +63,7 @@ def test_every_vector_of_a_known_suite_is_run() -> None:
         "last_assistant_text": 4,
         "session.name": 3,
         "extension.label": 2,
+        "bash.record": 5,
         "budget.options": 7,
         "budget.gate": 11,
         "context.usage": 9,

@@ -26,7 +26,7 @@ from agent_widget.core.events import (
 )
 from agent_widget.core.eventwire import event_from_wire
 from agent_widget.view.narrate import SILENT, Narrator
-from agent_widget.view.sentences import MAX_CHARS, quoted
+from agent_widget.view.quoting import MAX_CHARS, quoted
 from tests.support.eventstrategies import ANY_EVENT
 
 GOLDEN = Path(__file__).parents[1] / "vectors" / "events"
