@@ -12,8 +12,7 @@ import math
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
@@ -27,11 +26,11 @@ from ..policy.options import default_dialect
 from ..tools.bash import Shell
 from ..tools.shellcommand import run_command
 from ..tools.truncate import LiveOutput
+from ..tools.worker import Body
 from .room import ByHand
 from .runs import Runs
 from .writer import Fact, Writer
 
-T = TypeVar("T")
 Entry = dict[str, Any]
 OnChunk = Callable[[str], object]
 
@@ -215,7 +214,7 @@ class Commands:
         on_text = _on_loop(take)
         emit(BashStarted(id=call.id, command=call.command))
         try:
-            result = await _on_thread(
+            outcome = await Body("command of a person", call.stop).in_thread(
                 lambda: run_command(
                     whole,
                     shell=self.shell,
@@ -225,9 +224,12 @@ class Commands:
                     on_text=on_text,
                 )
             )
+            if outcome.error is not None:
+                raise outcome.error
         except SessionError as refused:  # no such shell, no such folder
             emit(BashCompleted(id=call.id, result=CommandResult(output=refused.message)))
             raise
+        result: CommandResult = outcome.value
         emit(BashCompleted(id=call.id, result=result))
         try:
             await self._record(call.command, result, exclude_from_context)
@@ -312,19 +314,3 @@ def _on_loop(take: Callable[[str], None]) -> Callable[[str], None]:
             loop.call_soon_threadsafe(deliver)
 
     return pass_on
-
-
-async def _on_thread(work: Callable[[], T]) -> T:
-    """``work()`` on a thread of its own, which keeps neither the program nor other work waiting."""
-    done: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            result = work()
-        except BaseException as error:  # noqa: BLE001  # it is raised by whoever waits
-            done.set_exception(error)
-        else:
-            done.set_result(result)
-
-    threading.Thread(target=run, name="command of a person", daemon=True).start()
-    return await asyncio.wrap_future(done)
